@@ -1,0 +1,5 @@
+"""What users test their own controllers with: a simulated dashboard and a fake clock."""
+
+from jobinfo_cache.testing.clock import FakeClock
+
+__all__ = ["FakeClock"]
