@@ -1,0 +1,76 @@
+# Needs make and Python 3.10 or newer. All else is installed into .venv, beside this file.
+PYTHON ?= python3
+BIN := .venv/bin
+RAY_BIN := $(CURDIR)/.venv-ray/bin
+
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+.venv/.installed: setup.cfg pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[test,dev]'
+	touch $@
+
+.venv-ray/.installed: requirements-ray.txt
+	$(PYTHON) -m venv .venv-ray
+	$(RAY_BIN)/pip install --quiet --requirement requirements-ray.txt
+	touch $@
+
+.PHONY: install
+install: .venv/.installed ## Make .venv, with the package in it
+
+.PHONY: format
+format: .venv/.installed ## Rewrite the code as the linter wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: lint
+lint: .venv/.installed ## Check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: .venv/.installed ## Check the types
+	$(BIN)/mypy
+
+.PHONY: imports
+imports: .venv/.installed ## Check that no lower layer imports a higher one
+	$(BIN)/lint-imports
+
+.PHONY: test
+test: .venv/.installed ## Run the tests (no network, no Ray)
+	$(BIN)/pytest
+
+.PHONY: test-ray
+test-ray: .venv/.installed .venv-ray/.installed ## Run the tests that need a real Ray head
+	RAY_BIN=$(RAY_BIN) $(BIN)/pytest -m ray --timeout 300 tests/ray
+
+.PHONY: smoke
+smoke: .venv/.installed ## Run a controller loop over simulated dashboards
+	$(BIN)/python -m jobinfo_cache smoke
+
+.PHONY: smoke-ray
+smoke-ray: .venv/.installed .venv-ray/.installed ## Run the same loop over a real Ray head
+	RAY_BIN=$(RAY_BIN) $(BIN)/python -m tests.ray.head -- \
+	    $(BIN)/python -m jobinfo_cache smoke --url {url} --jobs 8 --timeout 120
+
+.PHONY: build
+build: .venv/.installed ## Build sdist and wheel, and try the wheel in an empty venv
+	$(BIN)/python -m build --outdir dist
+	PYTHON=$(PYTHON) tools/try-wheel dist
+
+.PHONY: check
+check: lint types imports test smoke build ## All that must pass before a commit
+
+.PHONY: matrix
+matrix: ## Run the tests on every CPython 3.10 to 3.13 found here
+	tools/matrix 3.10 3.11 3.12 3.13
+
+.PHONY: clean
+clean: ## Remove what builds and tests left behind (not the venvs)
+	rm -rf build dist *.egg-info .hypothesis .*_cache .coverage
+	find jobinfo_cache tests -name __pycache__ -prune -exec rm -rf {} +
