@@ -28,7 +28,8 @@ def run(pytester: pytest.Pytester) -> Run:
 
     def run(body: str) -> pytest.RunResult:
         pytester.makepyfile("import threading, time, warnings, pytest\n" + body)
-        return pytester.runpytest_inprocess("-p", "no:cacheprovider", ".")
+        # Without the plugin of Hypothesis, whose import takes a second in every run.
+        return pytester.runpytest_inprocess("-p", "no:hypothesispytest", ".")
 
     return run
 
@@ -125,9 +126,11 @@ def after():
 def test_waiting_for_a_process_may_sleep() -> None:
     """`subprocess` may sleep while it waits for a process with a timeout."""
     code = "import sys; sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.01)
+    with (
+        subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process,
+        pytest.raises(subprocess.TimeoutExpired),
+    ):
+        process.wait(0.01)
 
 
 def test_a_warning_is_an_error(run: Run) -> None:
