@@ -1,5 +1,6 @@
 """What users test their own controllers with: a simulated dashboard and a fake clock."""
 
 from jobinfo_cache.testing.clock import FakeClock
+from jobinfo_cache.testing.simulator import SimulatedDashboard
 
-__all__ = ["FakeClock"]
+__all__ = ["FakeClock", "SimulatedDashboard"]
