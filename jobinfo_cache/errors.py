@@ -118,7 +118,7 @@ class DashboardError(JobInfoCacheError):
         self.fetched_at = fetched_at
         self.last_info = last_info
 
-    def _fresh(self: _E, last_info: JobInfo | None) -> _E:
+    def fresh(self: _E, last_info: JobInfo | None) -> _E:
         """A new exception that says the same, for one reader."""
         error = _rebuild(type(self), self.args)
         error.__dict__.update(self.__dict__, last_info=last_info)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import FrozenInstanceError, dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
@@ -67,7 +67,7 @@ class Cluster(_ClusterFields):
         return super().__new__(cls, str(namespace), str(name), str(uid))
 
     @classmethod
-    def _make(cls, iterable: Any) -> Cluster:
+    def _make(cls, iterable: Iterable[Any]) -> Cluster:  # type: ignore[override]
         return cls(*iterable)
 
     def __str__(self) -> str:
@@ -218,7 +218,7 @@ class JobInfo:
     @property
     def raw(self) -> dict[str, Any]:
         """The whole answer as a fresh copy, secrets included."""
-        return _fresh_copy(self._raw)
+        return dict(_fresh_copy(self._raw))
 
     def to_dict(self) -> dict[str, Any]:
         """All fields but `raw`, ready for JSON: times as ISO 8601 texts. Holds `runtime_env`."""

@@ -1,6 +1,7 @@
 """What users test their own controllers with: a simulated dashboard and a fake clock."""
 
 from jobinfo_cache.testing.clock import FakeClock
+from jobinfo_cache.testing.settle import settle
 from jobinfo_cache.testing.simulator import SimulatedDashboard
 
-__all__ = ["FakeClock", "SimulatedDashboard"]
+__all__ = ["FakeClock", "SimulatedDashboard", "settle"]

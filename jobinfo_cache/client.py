@@ -1,0 +1,307 @@
+"""The view of one cluster that a controller works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jobinfo_cache.entry import ClusterState, Entry
+from jobinfo_cache.errors import (
+    CacheClosed,
+    DashboardAuthError,
+    DashboardError,
+    JobConflict,
+    JobNotFound,
+    WaitTimeout,
+)
+from jobinfo_cache.model import Cluster, JobInfo, JobSnapshot, check_job_id
+
+if TYPE_CHECKING:
+    from jobinfo_cache.cache import JobInfoCache
+    from jobinfo_cache.clock import Event
+    from jobinfo_cache.engine import Engine
+
+__all__ = ["CachedDashboardClient"]
+
+_T = TypeVar("_T")
+
+
+class CachedDashboardClient:
+    """The methods of `DashboardClient` for one cluster, with reads that never wait.
+
+    Made by `JobInfoCache.client`. `get_job_info`, `lookup`, `peek` and `forget` answer from
+    memory at once. `wait` blocks, as its name says. All other methods go straight to the
+    dashboard in the caller's thread: they may block for the dashboard client's `timeout`, and
+    raise its errors. Every method raises `CacheClosed` once the cache is closed (but `forget`,
+    which then does nothing). Safe from any thread.
+    """
+
+    def __init__(self, cache: JobInfoCache, engine: Engine, state: ClusterState) -> None:
+        self._cache = cache  # lives as long as a client of it is in use
+        self._engine = engine
+        self._state = state
+        # For the hits:
+        self._find = state.entries.get
+        self._monotonic = engine.clock.monotonic
+        self._count_read = engine.reader.reads.increment
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that this is a view of."""
+        return self._state.cluster
+
+    # Reads: answered from memory, at once
+
+    def get_job_info(
+        self,
+        job_id: str,
+        *,
+        max_age: float | None = None,
+        newer_than: datetime | None = None,
+    ) -> JobInfo:
+        """The job's newest answer, from memory. Never blocks, never does I/O.
+
+        `max_age` (seconds; None: `Settings.max_age`) is the greatest age of an answer about a
+        live job to be returned. `newer_than` (an aware datetime) asks for an answer to a request
+        sent then or later. What has ended is always fresh enough.
+
+        Raises `TryAgain` when nothing is known yet ("pending") or the answer is too old
+        ("stale"): a poll is on its way, and `retry_after` says when to ask again. Raises a
+        `DashboardError` when the newest poll failed, once per failure. Raises `CacheClosed`,
+        `InvalidJobId`, and `ValueError` for an impossible `max_age` or `newer_than`.
+        """
+        if max_age is None and newer_than is None:
+            entry = self._find(job_id)
+            if entry is not None:
+                record = entry.record
+                now = self._monotonic()
+                if now <= record.fresh_until:
+                    entry.read_at = now
+                    entry.read_number = self._count_read()
+                    entry.handed_out = record
+                    return record.info  # type: ignore[return-value] # fresh: there is one
+        return self._engine.reader.get(self._state, job_id, max_age, newer_than)
+
+    def lookup(
+        self,
+        job_id: str,
+        *,
+        max_age: float | None = None,
+        newer_than: datetime | None = None,
+    ) -> JobSnapshot:
+        """The same read, without exceptions for remote trouble. Never blocks, never does I/O.
+
+        It does not use up the failure that `get_job_info` raises once. A failure older than
+        `max_age` or `newer_than`, if they are given, is not shown. Raises `CacheClosed`,
+        `InvalidJobId`, `ValueError`.
+        """
+        return self._engine.reader.lookup(self._state, job_id, max_age, newer_than)
+
+    def peek(self, job_id: str) -> JobSnapshot | None:
+        """What is held about the job, or None; not a read: nothing is registered or stamped.
+
+        Never blocks, never does I/O. Raises `CacheClosed`, `InvalidJobId`.
+        """
+        return self._engine.reader.peek(self._state, job_id)
+
+    def forget(self, job_id: str) -> None:
+        """Drop what is held about the job, and stop polling it until it is read again.
+
+        Never blocks, never does I/O. Does nothing if nothing is held or the cache is closed.
+        Raises `InvalidJobId`.
+        """
+        entry = self._find(check_job_id(job_id))
+        if entry is not None:
+            self._engine.forget(entry)
+
+    def wait(
+        self,
+        job_id: str,
+        *,
+        timeout: float,
+        until: Callable[[JobInfo], bool] | None = None,
+    ) -> JobInfo:
+        """Block until the job has ended, or `until(info)` is true, for at most `timeout` seconds.
+
+        For scripts and tests; it counts as reading. It sits out a dashboard that is unavailable.
+        Raises `WaitTimeout`, `CacheClosed`, `InvalidJobId`; `JobNotFound` and
+        `DashboardAuthError` when a poll that began after the call says so; `RuntimeError` inside
+        `on_change`, whose thread is needed for polling.
+        """
+        if self._engine.poller.in_callback:
+            raise RuntimeError("wait would block the worker that on_change runs in")
+        if not timeout >= 0:
+            raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds from 0")
+        began = self._monotonic()
+        with self._told_of(check_job_id(job_id)) as event:
+            while True:
+                event.clear()
+                snapshot = self.lookup(job_id)
+                info = snapshot.info if snapshot.fresh else None
+                if info is not None and (info.status.is_terminal or (until and until(info))):
+                    return info
+                self._raise_final(snapshot, began)
+                left = began + timeout - self._monotonic()
+                if left <= 0:
+                    text = f"job {job_id!r} of cluster {self.cluster}: not there in {timeout} s"
+                    raise WaitTimeout(text, last_info=snapshot.info)
+                event.wait(min(left, snapshot.retry_after or left))
+
+    def _raise_final(self, snapshot: JobSnapshot, began: float) -> None:
+        entry = self._find(snapshot.job_id)
+        is_new = entry is not None and entry.record.error_at >= began
+        if is_new and isinstance(snapshot.error, (JobNotFound, DashboardAuthError)):
+            raise snapshot.error
+
+    @contextmanager
+    def _told_of(self, job_id: str) -> Iterator[Event]:
+        """An event that is set at each outcome of the job's polls, and when its entry goes."""
+        event = self._engine.clock.event()
+        waiters = self._state.waiters
+        with self._engine.store.lock:
+            waiters.setdefault(job_id, []).append(event)
+        try:
+            yield event
+        finally:
+            with self._engine.store.lock:
+                waiters[job_id].remove(event)
+                if not waiters[job_id]:
+                    del waiters[job_id]
+
+    # Requests: straight to the dashboard, in the caller's thread
+
+    def list_jobs(self) -> list[JobInfo]:
+        """`DashboardClient.list_jobs`: asks the dashboard, and blocks for the answer."""
+        return self._ask(lambda: self._state.dashboard.list_jobs())
+
+    def submit_job(
+        self,
+        entrypoint: str,
+        *,
+        submission_id: str | None = None,
+        runtime_env: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        entrypoint_num_cpus: float | None = None,
+        entrypoint_num_gpus: float | None = None,
+        entrypoint_memory: int | None = None,
+        entrypoint_resources: Mapping[str, float] | None = None,
+    ) -> str:
+        """`DashboardClient.submit_job`: asks the dashboard, and blocks for the answer.
+
+        What the cache held about the id is dropped; a refused submission changes nothing.
+        """
+        try:
+            job_id = self._ask(
+                lambda: self._state.dashboard.submit_job(
+                    entrypoint,
+                    submission_id=submission_id,
+                    runtime_env=runtime_env,
+                    metadata=metadata,
+                    entrypoint_num_cpus=entrypoint_num_cpus,
+                    entrypoint_num_gpus=entrypoint_num_gpus,
+                    entrypoint_memory=entrypoint_memory,
+                    entrypoint_resources=entrypoint_resources,
+                )
+            )
+        except DashboardError as error:
+            if submission_id is not None and not isinstance(error, JobConflict):
+                self.forget(submission_id)
+            raise
+        self.forget(job_id)
+        return job_id
+
+    def get_job_log(self, job_id: str) -> str:
+        """`DashboardClient.get_job_log`: asks the dashboard, and blocks for the answer."""
+        return self._ask(lambda: self._state.dashboard.get_job_log(job_id))
+
+    def stop_job(self, job_id: str) -> bool:
+        """`DashboardClient.stop_job`: asks the dashboard, and blocks for the answer.
+
+        A live job is polled anew at once, and what was known before is stale from then on.
+        """
+        job_id = check_job_id(job_id)
+        try:
+            return self._ask(lambda: self._state.dashboard.stop_job(job_id))
+        finally:
+            self._supersede(job_id)
+
+    def delete_job(self, job_id: str) -> None:
+        """`DashboardClient.delete_job`: asks the dashboard, and blocks for the answer.
+
+        What the cache held about the job is dropped.
+        """
+        job_id = check_job_id(job_id)
+        try:
+            self._ask(lambda: self._state.dashboard.delete_job(job_id))
+        except BaseException:
+            self._supersede(job_id)
+            raise
+        for entry in self._entries_of(job_id):
+            self._engine.forget(entry)
+
+    def get_serve_details(self) -> dict[str, Any]:
+        """`DashboardClient.get_serve_details`: asks the dashboard, and blocks for the answer."""
+        return self._ask(lambda: self._state.dashboard.get_serve_details())
+
+    def get_multi_application_status(self) -> dict[str, Any]:
+        """`DashboardClient.get_multi_application_status`: asks the dashboard, and blocks."""
+        return self._ask(lambda: self._state.dashboard.get_multi_application_status())
+
+    def update_deployments(self, config: Mapping[str, Any]) -> None:
+        """`DashboardClient.update_deployments`: asks the dashboard, and blocks for the answer."""
+        self._ask(lambda: self._state.dashboard.update_deployments(config))
+
+    def get_version(self) -> dict[str, Any]:
+        """`DashboardClient.get_version`: asks the dashboard, and blocks for the answer."""
+        return self._ask(lambda: self._state.dashboard.get_version())
+
+    def close(self) -> None:
+        """Does nothing: connections close with the cache, or when the client is replaced."""
+
+    def _ask(self, request: Callable[[], _T]) -> _T:
+        """Make a direct request; any proof that the dashboard answers ends its backoff."""
+        if self._engine.store.is_closed:
+            raise CacheClosed("the cache is closed")
+        try:
+            answer = request()
+        except DashboardError as error:
+            if _is_sign_of_life(error, self._state):
+                self._engine.reached(self._state)
+            raise
+        self._engine.reached(self._state)
+        return answer
+
+    def _supersede(self, job_id: str) -> None:
+        for entry in self._entries_of(job_id):
+            self._engine.supersede(entry)
+
+    def _entries_of(self, job_id: str) -> list[Entry]:
+        """The job's entries: Ray knows a submission with a driver by two ids."""
+        return [
+            entry
+            for entry in list(self._state.entries.values())
+            if job_id in (entry.job_id, *_ids(entry.record.info))
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CachedDashboardClient):
+            return NotImplemented
+        return self._state is other._state
+
+    def __hash__(self) -> int:
+        return hash(self._state.cluster)
+
+    def __repr__(self) -> str:
+        return f"CachedDashboardClient({self._state.dashboard!r}, {self._state.cluster!r})"
+
+
+def _ids(info: JobInfo | None) -> tuple[str | None, ...]:
+    return () if info is None else (info.submission_id, info.job_id)
+
+
+def _is_sign_of_life(error: DashboardError, state: ClusterState) -> bool:
+    if isinstance(error, DashboardAuthError) and state.failing == error.kind:
+        return False
+    return error.status_code is not None and error.status_code < 500 and error.status_code != 429

@@ -1,0 +1,95 @@
+"""The parts of a cache, wired together: all that its threads hold.
+
+The user holds the `JobInfoCache`, which no thread does; so a cache that is forgotten can be
+collected, and its engine is closed then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from jobinfo_cache.cleanup import Cleanup
+from jobinfo_cache.clock import Clock
+from jobinfo_cache.dashboard import DashboardClient
+from jobinfo_cache.entry import ClusterState, Entry
+from jobinfo_cache.model import JobChange
+from jobinfo_cache.poller import Poller, close_connections
+from jobinfo_cache.pool import WorkerPool
+from jobinfo_cache.reader import Reader
+from jobinfo_cache.settings import Settings
+from jobinfo_cache.store import Store
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """Store, reader, poller, pool and cleanup of one cache. Safe from any thread."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, on_change: Callable[[JobChange], object] | None
+    ) -> None:
+        self.clock = clock
+        self.store = Store(settings, clock)
+        self.poller = Poller(self.store, clock, on_change)
+        self.cleanup = Cleanup(self.store, clock, settings.sweep_interval)
+        self.pool = WorkerPool(
+            self.poller.poll_cluster,
+            workers=settings.workers,
+            clock=clock,
+            on_close=self._release,
+        )
+        self.reader = Reader(self.store, self.pool, clock, settings, self._start)
+
+    def forget(self, entry: Entry) -> None:
+        """Remove the entry; a reply that is under way is dropped when it comes."""
+        if self.store.forget(entry):
+            entry.state.tell_waiters(entry.job_id)
+            self._visit(entry.state)  # it may have a connection to close
+
+    def supersede(self, entry: Entry) -> None:
+        """Ask about a live job anew, at once, and take what is known for stale."""
+        if self.store.supersede(entry):
+            self._visit(entry.state)
+
+    def reached(self, state: ClusterState) -> None:
+        """The dashboard has answered a direct request, which ends its backoff."""
+        if state.failures and self.store.reached(state):
+            self._visit(state)
+
+    def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
+        """Have all later requests about the cluster use another client."""
+        replaced = state.dashboard
+        self.store.replace_dashboard(state, dashboard)
+        close_connections(replaced)
+        self._visit(state)
+
+    def close(self, timeout: float) -> bool:
+        """`JobInfoCache.close`. A signal handler may call it: it takes no lock."""
+        deadline = time.monotonic() + timeout
+        self.store.is_closed = True
+        for state in self.store.clusters():
+            state.entries.clear()  # so that hits, which look there only, see that it is closed
+        ended = self.pool.close(timeout)
+        return self.cleanup.join(max(deadline - time.monotonic(), 0.0)) and ended
+
+    def _start(self) -> None:
+        self.pool.start()
+        self.cleanup.start()
+
+    def _visit(self, state: ClusterState) -> None:
+        """Have a worker look after the cluster soon."""
+        if self.pool.is_running:
+            self.pool.add(state.cluster)
+
+    def _release(self) -> None:
+        """Let everything end that the closing pool does not know of (dispatcher's thread)."""
+        self.cleanup.shutdown.set()
+        self.store.close()
+        for state in self.store.clusters():
+            abort = getattr(state.dashboard, "abort", None)  # a user's own fake may have none
+            if abort is not None:
+                abort()
+            close_connections(state.dashboard)
+            for job_id in list(state.waiters):
+                state.tell_waiters(job_id)

@@ -1,0 +1,202 @@
+"""What the store holds for one job, and for one cluster."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from jobinfo_cache.errors import DashboardError
+from jobinfo_cache.model import Cluster, JobChange, JobInfo
+
+if TYPE_CHECKING:
+    from jobinfo_cache.clock import Event
+    from jobinfo_cache.dashboard import DashboardClient
+
+__all__ = ["NOTHING", "ClusterState", "Entry", "Record"]
+
+LRUKey = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The outcomes of a job's polls so far: immutable, replaced whole by the next outcome.
+
+    `info` is the last good answer and `error` the newest outcome if that is a failure; the times
+    are when their requests were sent, on the monotonic clock.
+    """
+
+    info: JobInfo | None = None
+    info_at: float = -math.inf
+    error: DashboardError | None = None
+    error_at: float = -math.inf
+    failures: int = 0
+    failing_since: datetime | None = None
+    fresh_until: float = -math.inf
+    """Until when a read without demands of its own returns `info`."""
+    superseded: bool = False
+    """The job was asked to stop after all this was answered."""
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.info is not None and self.info.status.is_terminal
+
+    def after_answer(self, info: JobInfo, sent_at: float, max_age: float) -> Record:
+        """The record once `info` has come in reply to a request sent at `sent_at`."""
+        fresh_for = math.inf if info.status.is_terminal else max_age
+        return Record(info=info, info_at=sent_at, fresh_until=sent_at + fresh_for)
+
+    def after_failure(self, error: DashboardError, sent_at: float) -> Record:
+        """The record once a request sent at `sent_at` has failed."""
+        return replace(
+            self,
+            error=error,
+            error_at=sent_at,
+            failures=self.failures + 1,
+            failing_since=self.failing_since or error.fetched_at,
+            fresh_until=-math.inf,
+            superseded=False,
+        )
+
+    def supersede(self) -> Record:
+        """The record once the job was asked to stop: known, and not fresh."""
+        return replace(self, error=None, fresh_until=-math.inf, superseded=True)
+
+    def change_to(self, new: Record, entry: Entry) -> JobChange | None:
+        """What `on_change` is to be told of the step from this record to `new`, if anything."""
+        if new.error is not None:
+            if type(new.error) is type(self.error):
+                return None
+            error = new.error.fresh(new.info)
+            return JobChange(entry.state.cluster, entry.job_id, self.info, new.info, error)
+        if (
+            self.error is None
+            and self.info is not None
+            and new.info is not None
+            and self.info.status == new.info.status
+        ):
+            return None
+        return JobChange(entry.state.cluster, entry.job_id, self.info, new.info, None)
+
+
+NOTHING = Record()
+
+
+class Entry:
+    """One job in the store, from its first read to its removal.
+
+    A job that is removed and read again gets a new entry: a reply belongs to the entry that its
+    request was sent for, and to no other. Reads stamp `read_at`, `read_number` and `handed_out`
+    without a lock; all other fields change under the store's lock.
+    """
+
+    __slots__ = (
+        "asked_at",
+        "due_at",
+        "handed_out",
+        "in_flight",
+        "job_id",
+        "joins_at",
+        "not_before",
+        "placed_number",
+        "read_at",
+        "read_number",
+        "record",
+        "spreads",
+        "state",
+        "terminal_at",
+        "told",
+        "wanted_at",
+    )
+
+    def __init__(self, state: ClusterState, job_id: str, now: float, number: int) -> None:
+        self.state = state
+        self.job_id = job_id
+        self.record = NOTHING
+        self.read_at = now
+        # The numbers of the newest read, and of the read that placed it in the LRU's order:
+        self.read_number = self.placed_number = number
+        self.handed_out: Record | None = None  # the newest record that a read has shown
+        self.told: Record | None = None  # the newest failure that `get_job_info` has raised
+        # When to poll, on the monotonic clock:
+        self.due_at = now
+        self.joins_at = now  # from when it takes part in a round that others have begun
+        self.not_before = -math.inf  # the end of its own backoff
+        self.wanted_at = -math.inf  # only an answer to a request sent from here on will do
+        self.asked_at = -math.inf  # when the newest request was sent
+        self.in_flight = False
+        self.spreads = False  # its next delay is the cluster's draw from the whole interval
+        self.terminal_at = -math.inf
+
+    @property
+    def lru_key(self) -> LRUKey:
+        # A plain tuple of plain strings: lru-dict is safe with keys hashed in C only.
+        namespace, name, uid = self.state.cluster
+        return namespace, name, uid, self.job_id
+
+    @property
+    def is_live(self) -> bool:
+        return not self.record.is_terminal
+
+    @property
+    def is_placeholder(self) -> bool:
+        return self.record is NOTHING
+
+
+class ClusterState:
+    """One incarnation of a cluster: its dashboard, its entries, and how its dashboard fares.
+
+    It lives as long as somebody holds a client of the cluster or an entry of it is in the store.
+    Changed under the store's lock.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "cluster",
+        "contact_at",
+        "dashboard",
+        "entries",
+        "failed_at",
+        "failing",
+        "failures",
+        "latency",
+        "next_due",
+        "not_before",
+        "share",
+        "spread_due",
+        "waiters",
+    )
+
+    #: Seconds; the guess of a request's duration until the first one is measured. A dashboard on
+    #: loopback needs 10 ms, and the first request has a connection to open.
+    FIRST_LATENCY = 0.1
+
+    def __init__(self, cluster: Cluster, dashboard: DashboardClient) -> None:
+        self.cluster = cluster
+        self.dashboard = dashboard
+        self.entries: dict[str, Entry] = {}
+        self.waiters: dict[str, list[Event]] = {}  # by job id; told of each outcome and removal
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forget all but the cluster and its dashboard."""
+        self.entries.clear()
+        self.waiters.clear()
+        self.failing = ""  # the kind of failure that the dashboard is in
+        self.failures = 0  # of that kind, in a row
+        self.failed_at = -math.inf  # the newest of them
+        self.not_before = -math.inf  # the end of the dashboard's backoff
+        self.contact_at = -math.inf  # when the dashboard was first reached, or again
+        self.spread_due = -math.inf  # when those polled at first contact are due again
+        self.latency = self.FIRST_LATENCY
+        self.next_due = -math.inf  # when the next round begins
+        self.share = 0.0  # of the jitter, drawn once a round so that its jobs stay together
+
+    @property
+    def has_live_entries(self) -> bool:
+        return any(entry.is_live for entry in list(self.entries.values()))
+
+    def tell_waiters(self, job_id: str) -> None:
+        for event in self.waiters.get(job_id, ()):
+            event.set()

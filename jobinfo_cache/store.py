@@ -1,0 +1,324 @@
+"""The entries of all jobs: bounded, in the order of their reads, changed under one lock.
+
+Under the lock there is memory only: no I/O, no logging, no callback, no other lock.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from lru import LRU
+
+from jobinfo_cache.clock import Clock
+from jobinfo_cache.entry import NOTHING, ClusterState, Entry, LRUKey, Record
+from jobinfo_cache.errors import CacheClosed, DashboardError
+from jobinfo_cache.fork import renew_after_fork
+from jobinfo_cache.model import Cluster, JobChange, JobInfo
+from jobinfo_cache.schedule import Schedule
+from jobinfo_cache.settings import Settings
+
+if TYPE_CHECKING:
+    from jobinfo_cache.dashboard import DashboardClient
+
+__all__ = ["Store"]
+
+Cause = Literal["evicted", "expired", "forgotten"]
+
+_MOST_LOOKS = 64  # entries looked at to make room for one, so that no read takes long
+_SLICE = 100  # entries that one hold of the lock expires
+
+
+class Store:
+    """All entries of a cache, and the clusters that they belong to.
+
+    Safe from any thread; nothing here blocks but on the lock, which is held for microseconds.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._schedule = Schedule(settings)
+        self.is_closed = False
+        self.counts: Counter[str] = Counter()  # changed under the lock
+        self._clusters: weakref.WeakValueDictionary[Cluster, ClusterState]
+        self._clusters = weakref.WeakValueDictionary()
+        self.start_empty()
+        renew_after_fork(self)
+
+    def start_empty(self) -> None:
+        """Set the state of a store without entries; a fork's child begins so."""
+        # The lock guards the LRU and all that entries and clusters hold.
+        self.lock = threading.RLock()
+        self._lru: LRU[LRUKey, Entry] = LRU(self._settings.cache_size)
+        self._exceeded_at = -math.inf
+        self._exceeded_untold = False
+        states = self.clusters()
+        self._clusters = weakref.WeakValueDictionary({state.cluster: state for state in states})
+        for state in states:
+            state.start_over()
+
+    # Clusters
+
+    def clusters(self) -> list[ClusterState]:
+        """All clusters of which a client or an entry exists."""
+        return [state for ref in self._clusters.valuerefs() if (state := ref()) is not None]
+
+    def cluster(self, cluster: Cluster) -> ClusterState | None:
+        """The state of a cluster, or None if nobody knows it any more."""
+        return self._clusters.get(cluster)
+
+    def join_cluster(self, new: ClusterState) -> ClusterState:
+        """The state kept for a cluster: the one there was, or else `new`."""
+        with self.lock:
+            return self._clusters.setdefault(new.cluster, new)
+
+    def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
+        """Have later polls of the cluster use another client."""
+        with self.lock:
+            moved = state.dashboard.url != dashboard.url
+            state.dashboard = dashboard
+            self._schedule.replaced(state, moved=moved)
+
+    # Reads
+
+    def add(self, state: ClusterState, job_id: str, number: int) -> Entry | None:
+        """The job's entry, a new placeholder if there was none; None if there is no room.
+
+        `number` is that of the read it is for. Raises `CacheClosed`.
+        """
+        now = self._clock.monotonic()
+        with self.lock:
+            if self.is_closed:
+                raise CacheClosed("the cache is closed")
+            entry = state.entries.get(job_id)
+            if entry is not None:
+                return entry
+            if not self._make_room(now, number):
+                return None
+            entry = Entry(state, job_id, now, number)
+            if self._is_exceeded(now):
+                entry.due_at = max(now, state.next_due)
+            state.entries[job_id] = entry
+            self._lru[entry.lru_key] = entry
+            return entry
+
+    def tell_failure(self, entry: Entry, record: Record) -> bool:
+        """True for one caller per failure: the one that is to raise it."""
+        with self.lock:
+            if entry.told is record:
+                return False
+            entry.told = record
+            return True
+
+    def bring_forward(self, entry: Entry, oldest: float) -> float | None:
+        """Have a poll sent at `oldest` or later; returns in how many seconds it is due.
+
+        None: one that will do is already on its way or due. Never shortens a backoff.
+        """
+        now = self._clock.monotonic()
+        with self.lock:
+            if self.is_closed or (entry.in_flight and entry.asked_at >= oldest):
+                return None
+            instant = max(oldest, now)
+            if entry.in_flight:
+                entry.wanted_at = max(entry.wanted_at, instant)
+                return None
+            due = max(instant, entry.not_before)
+            if due >= entry.due_at:
+                return None
+            entry.due_at = entry.joins_at = due
+            return max(due, entry.state.not_before) - now
+
+    def _make_room(self, now: float, number: int) -> bool:
+        """Evict if the store is full (lock held): the least recently read entry whose newest
+        outcome was handed out, as far as a bounded search finds one."""
+        if len(self._lru) < self._settings.cache_size:
+            return True
+        for _ in range(min(len(self._lru), _MOST_LOOKS)):
+            key, entry = self._lru.peek_last_item()  # type: ignore[misc] # it is not empty
+            was_read = entry.read_number > entry.placed_number
+            if not was_read and entry.handed_out is entry.record:
+                self._remove(entry, "evicted")
+                if entry.is_live:
+                    self._exceed(now)
+                return True
+            entry.placed_number = number  # a second chance, at the other end
+            self._lru.get(key)
+        self._exceed(now)
+        return False
+
+    # Rounds
+
+    def due(self, state: ClusterState) -> list[Entry]:
+        """The jobs of the cluster to ask about now, in the order of their entries."""
+        with self.lock:
+            return self._schedule.due(state, self._clock.monotonic())
+
+    def next_delay(self, state: ClusterState) -> float | None:
+        """Seconds until the cluster's next round; None when it has no live job."""
+        with self.lock:
+            return self._schedule.next_delay(state, self._clock.monotonic())
+
+    def begin(self, entry: Entry) -> float | None:
+        """Note that a request about the job is sent now; None if that is not to be done."""
+        now = self._clock.monotonic()
+        with self.lock:
+            if self.is_closed or not _is_current(entry):
+                return None
+            entry.in_flight = True
+            entry.asked_at = now
+            self.counts["requests_single"] += 1
+            return now
+
+    def answer(self, entry: Entry, info: JobInfo) -> JobChange | None:
+        """Store the reply to the request that was begun; returns the change that it makes."""
+        with self.lock:
+            self.counts["polls_ok"] += 1
+            self._schedule.measured(entry.state, self._clock.monotonic() - entry.asked_at)
+            record = entry.record.after_answer(info, entry.asked_at, self._max_age)
+            return self._finish(entry, record)
+
+    def fail(self, entry: Entry, error: DashboardError) -> JobChange | None:
+        """Store the failure of the request that was begun, if it is about this job only."""
+        with self.lock:
+            self.counts[f"polls_failed_{error.kind}"] += 1
+            return self._finish(entry, entry.record.after_failure(error, entry.asked_at))
+
+    def outage(
+        self, asked: Entry, due: Sequence[Entry], error: DashboardError
+    ) -> list[JobChange | None]:
+        """Store a failure of the dashboard itself, for all jobs that were `due`.
+
+        The dashboard's backoff begins, and the jobs stay due. Returns a change, or None, each.
+        """
+        with self.lock:
+            self.counts[f"polls_failed_{error.kind}"] += 1
+            self._schedule.back_off(asked.state, error, self._clock.monotonic())
+        changes = []
+        for entry in due:  # one by one: there may be thousands
+            with self.lock:
+                record = entry.record.after_failure(error, asked.asked_at)
+                changes.append(self._finish(entry, record))
+        return changes
+
+    def count(self, name: str) -> None:
+        """Raise a counter by one."""
+        with self.lock:
+            self.counts[name] += 1
+
+    def reached(self, state: ClusterState) -> bool:
+        """Note that the dashboard has answered; True if that ends its backoff."""
+        with self.lock:
+            return self._schedule.contact(state, self._clock.monotonic())
+
+    def _finish(self, entry: Entry, record: Record) -> JobChange | None:
+        """Replace the record of an entry that is still there (lock held)."""
+        was_in_flight, entry.in_flight = entry.in_flight, False
+        if self.is_closed:
+            return None
+        if not _is_current(entry):
+            self.counts["stale_replies_dropped"] += was_in_flight
+            return None
+        change = entry.record.change_to(record, entry)
+        entry.record = record
+        self._schedule.after_poll(entry, self._clock.monotonic())
+        return change
+
+    # Removals
+
+    def forget(self, entry: Entry) -> bool:
+        """Remove the entry, if it is there; a reply to a request sent before finds it gone."""
+        with self.lock:
+            return self._remove(entry, "forgotten")
+
+    def supersede(self, entry: Entry) -> bool:
+        """Replace the entry of a live job by a new one that asks at once and keeps the info.
+
+        False if the job has ended or the entry is gone.
+        """
+        now = self._clock.monotonic()
+        with self.lock:
+            if self.is_closed or not _is_current(entry) or not entry.is_live:
+                return False
+            new = Entry(entry.state, entry.job_id, now, entry.read_number)
+            new.record = entry.record.supersede() if entry.record.info else NOTHING
+            new.placed_number = entry.placed_number
+            new.read_at = entry.read_at
+            entry.state.entries[entry.job_id] = new
+            self._lru[entry.lru_key] = new
+            return True
+
+    def expire(self) -> list[Entry]:
+        """Remove what nobody has read for `expiry`, some at a time; returns what was removed."""
+        deadline = self._clock.monotonic() - self._settings.expiry
+        with self.lock:
+            entries = list(self._lru.values())
+        expired = [entry for entry in entries if _is_unread_since(entry, deadline)]
+        removed = []
+        for start in range(0, len(expired), _SLICE):
+            with self.lock:
+                for entry in expired[start : start + _SLICE]:
+                    if _is_unread_since(entry, deadline) and self._remove(entry, "expired"):
+                        removed.append(entry)
+        return removed
+
+    def close(self) -> None:
+        """Drop all entries, for good; nothing is stored any more."""
+        self.is_closed = True
+        with self.lock:
+            self._lru.clear()
+            for state in self.clusters():
+                state.entries.clear()
+
+    def _remove(self, entry: Entry, cause: Cause) -> bool:
+        """Take the entry out (lock held); False if it was gone."""
+        if not _is_current(entry):
+            return False
+        entry.state.entries.pop(entry.job_id, None)
+        self._lru.pop(entry.lru_key, None)
+        self.counts[cause] += 1
+        return True
+
+    # Capacity
+
+    def capacity_exceeded(self) -> bool:
+        """True while a live entry was evicted or a job refused within the last `expiry`."""
+        return self._is_exceeded(self._clock.monotonic())
+
+    def take_excess_news(self) -> bool:
+        """True once each time that the capacity begins to be exceeded."""
+        if not self._exceeded_untold:
+            return False
+        with self.lock:
+            news, self._exceeded_untold = self._exceeded_untold, False
+            return news
+
+    def entries(self) -> list[Entry]:
+        """All entries, for statistics."""
+        with self.lock:
+            return list(self._lru.values())
+
+    def _exceed(self, now: float) -> None:
+        self._exceeded_untold = self._exceeded_untold or not self._is_exceeded(now)
+        self._exceeded_at = now
+
+    def _is_exceeded(self, now: float) -> bool:
+        return now - self._exceeded_at < self._settings.expiry
+
+    @property
+    def _max_age(self) -> float:
+        max_age = self._settings.max_age
+        return math.inf if max_age is None else max_age
+
+
+def _is_current(entry: Entry) -> bool:
+    return entry.state.entries.get(entry.job_id) is entry
+
+
+def _is_unread_since(entry: Entry, deadline: float) -> bool:
+    return max(entry.read_at, entry.terminal_at) <= deadline
