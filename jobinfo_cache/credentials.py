@@ -1,0 +1,166 @@
+"""The token of a dashboard and the headers that carry it; neither is ever shown."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from jobinfo_cache.answers import without
+from jobinfo_cache.errors import DashboardAuthError
+from jobinfo_cache.instrumentation import get_logger
+
+__all__ = ["Credentials", "SentHeaders", "Token"]
+
+Token = str | Callable[[], str] | Path
+
+_MAX_TOKEN_BYTES = 65_536
+_READABLE_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SECRET_NAME = re.compile("auth|cookie|token|key|secret|pass|credential", re.IGNORECASE)
+
+_log = get_logger(__name__)
+
+
+class SentHeaders(NamedTuple):
+    """The headers of a request, and the token that is in them."""
+
+    headers: Mapping[str, str]
+    token: str | None
+
+
+class Credentials:
+    """The headers that a client adds to each request. Safe from any thread.
+
+    A `token` that is a callable is asked before the first request, one that is a `Path` is read
+    then; both again when the dashboard refuses the token. That may block as long as the callable
+    or the file system does. Raises `ValueError` or `TypeError`, naming what is wrong and not
+    showing it, for a string or for headers that cannot be sent.
+    """
+
+    def __init__(self, token: Token | None, headers: Mapping[str, str] | None) -> None:
+        self.headers = _checked_headers(headers or {})
+        self.source = _checked_source(token)
+        self._said_loose = False
+        # Replaced as a whole, so that no lock is needed:
+        self._sent: SentHeaders | None = None
+        self._secrets = frozenset(_secrets_in(self.headers))
+
+    def current(self) -> SentHeaders:
+        """The headers to send now; raises `DashboardAuthError` when there is no usable token."""
+        return self._sent or self._read()
+
+    def after_refusal(self, refused: SentHeaders) -> SentHeaders | None:
+        """Read the token again; the headers with it, or None when it is the refused one."""
+        if refused.token is None or isinstance(self.source, str):
+            return None
+        sent = self._read()
+        return None if sent.token == refused.token else sent
+
+    def redact(self, text: str) -> str:
+        """The text without any token or secret header value that this client has used."""
+        return without(text, self._secrets)
+
+    def _read(self) -> SentHeaders:
+        token = self._token()
+        headers = dict(self.headers)
+        if token is not None:
+            bearer = f"Bearer {token}"
+            if not any(name.lower() == "authorization" for name in headers):
+                headers["Authorization"] = bearer
+            headers["X-Ray-Authorization"] = bearer
+            self._secrets |= {token}
+        self._sent = SentHeaders(headers, token)
+        return self._sent
+
+    def _token(self) -> str | None:
+        if self.source is None or isinstance(self.source, str):
+            return self.source
+        if isinstance(self.source, Path):
+            origin, token = f"the token file {self.source}", self._from_file(self.source)
+        else:
+            origin, token = "the token callable", _from_callable(self.source)
+        if fault := _fault(token):
+            raise DashboardAuthError(f"{origin} gave a token that {fault}")
+        return token.strip()
+
+    def _from_file(self, path: Path) -> str:
+        try:
+            with path.open("rb") as file:
+                self._check_mode(path, stat.S_IMODE(path.stat().st_mode))
+                content = file.read(_MAX_TOKEN_BYTES)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DashboardAuthError(f"the token file {path} cannot be read: {reason}") from error
+        # Latin-1 reads any byte; a token that is not ASCII is told by `_fault`.
+        return content.decode("latin-1")
+
+    def _check_mode(self, path: Path, mode: int) -> None:
+        if mode & _READABLE_BY_OTHERS and not self._said_loose:
+            self._said_loose = True
+            _log.warning("the token file can be read by others", path=str(path), mode=f"{mode:04o}")
+
+
+def _from_callable(source: Callable[[], str]) -> str:
+    try:
+        token = source()
+    except Exception as error:
+        raise DashboardAuthError(f"the token callable raised {type(error).__name__}") from error
+    if not isinstance(token, str):
+        raise DashboardAuthError(
+            f"the token callable returned {type(token).__name__}; it must return a str"
+        )
+    return token
+
+
+def _checked_source(token: Token | None) -> Token | None:
+    if token is None or isinstance(token, Path):
+        return token
+    if isinstance(token, str):
+        if fault := _fault(token):
+            raise ValueError(f"token {fault} (it is not shown)")
+        return token.strip()
+    if not callable(token):
+        raise TypeError(
+            f"token is a {type(token).__name__}; it must be a str, a callable or a pathlib.Path"
+        )
+    return token
+
+
+def _fault(token: str) -> str | None:
+    """What keeps the text from being a token in a header, or None."""
+    token = token.strip()
+    if not token:
+        return "is empty"
+    if not _is_header_value(token) or not token.isascii():
+        return "holds line breaks, control characters or letters that no header can carry"
+    return None
+
+
+def _is_header_value(text: str) -> bool:
+    return all(" " <= char <= "~" or "\xa0" <= char <= "\xff" or char == "\t" for char in text)
+
+
+def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    checked = {}
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(f"headers holds the name {name!r}; it must be an HTTP header's name")
+        if not isinstance(value, str):
+            raise TypeError(f"header {name} is a {type(value).__name__}; it must be a str")
+        if not _is_header_value(value):
+            shown = "(not shown)" if _SECRET_NAME.search(name) else repr(value)
+            raise ValueError(
+                f"header {name} is {shown}; it must have no line breaks, no control characters "
+                "and only Latin-1 letters"
+            )
+        checked[name] = value.strip()
+    return checked
+
+
+def _secrets_in(headers: Mapping[str, str]) -> list[str]:
+    """The values of headers that look secret, and their last words ("Basic …")."""
+    secrets = [value for name, value in headers.items() if _SECRET_NAME.search(name) and value]
+    return secrets + [value.split()[-1] for value in secrets if len(value.split()) > 1]

@@ -1,0 +1,323 @@
+"""Sends requests to one dashboard, each wholly over by its deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.client
+import os
+import socket
+import ssl
+import weakref
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+import urllib3.exceptions
+from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
+from requests.structures import CaseInsensitiveDict
+from requests.utils import prepend_scheme_if_needed, select_proxy
+from urllib3.util.ssl_ import create_urllib3_context
+
+from jobinfo_cache._version import __version__
+from jobinfo_cache.answers import Answer, Redact, printable
+from jobinfo_cache.errors import BadResponse, DashboardError, DashboardUnavailable
+from jobinfo_cache.exchange import POOLS, Exchange, Kept, TLSSocket
+
+__all__ = ["Transport"]
+
+_CHUNK = 65_536
+_MAX_ERROR_BODY = 65_536
+_MAX_HEADERS = 1_048_576
+_FAULTS = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
+)
+
+
+class Transport:
+    """The way to one dashboard: its proxy, its TLS settings and one kept connection.
+
+    Safe from any thread. Holds no lock; after a fork the child starts with no connection.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float,
+        verify: bool | str,
+        proxies: Mapping[str, str] | None,
+        max_response_bytes: int,
+        redact: Redact,
+    ) -> None:
+        self._url = url
+        self._timeout = timeout
+        self._verify = verify
+        self._proxies = proxies
+        self._max_response_bytes = max_response_bytes
+        self._redact = redact
+        self._adapter: _Adapter | None = None
+        self._kept = Kept()
+        self._under_way: set[Exchange] = set()
+        _transports.add(self)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        deadline: float,
+    ) -> Answer:
+        """Send a request and read the answer; over by `deadline` on `time.monotonic`.
+
+        Only a name look-up may take longer. A GET whose kept connection turned out to be closed
+        is sent once more. Raises `DashboardUnavailable`, or `BadResponse` for an answer that is
+        too large.
+        """
+        request = _prepared(method, self._url + path, headers, body)
+        max_bytes = self._max_response_bytes + _MAX_HEADERS
+        exchange = Exchange(deadline, max_bytes, self._kept)
+        sent_at = datetime.now(timezone.utc)
+        self._under_way.add(exchange)
+        try:
+            with exchange.current():
+                return self._exchange(request, exchange, sent_at)
+        except _FAULTS as error:
+            fault: Exception = error
+        finally:
+            self._under_way.discard(exchange)
+        # Outside the handler, so that the fault is chained only where it is safe to show.
+        raise self._failure(request, exchange, sent_at, fault)
+
+    def abort(self) -> None:
+        """End all requests under way: they fail at once, in their own threads."""
+        for exchange in list(self._under_way):
+            exchange.abort()
+
+    def close(self) -> None:
+        """Close the kept connection; those of requests under way close when they are over."""
+        kept, self._kept = self._kept, Kept()
+        kept.close()
+
+    def _after_fork(self) -> None:
+        """Let go of what the parent is using, without a word to the other side."""
+        for exchange in self._under_way:
+            if exchange.sock is not None:
+                with contextlib.suppress(OSError):
+                    socket.close(exchange.sock.detach())
+        self._kept.close()
+        self._kept = Kept()
+        self._under_way = set()
+        self._adapter = None
+
+    def _exchange(
+        self, request: requests.PreparedRequest, exchange: Exchange, sent_at: datetime
+    ) -> Answer:
+        try:
+            return self._attempt(request, exchange, sent_at)
+        except _FAULTS:
+            if request.method != "GET" or not exchange.found_closed():
+                raise
+        exchange.start_again()
+        return self._attempt(request, exchange, sent_at)
+
+    def _attempt(
+        self, request: requests.PreparedRequest, exchange: Exchange, sent_at: datetime
+    ) -> Answer:
+        adapter = self._adapter
+        if adapter is None:
+            adapter = self._adapter = _Adapter(self._url, self._verify, self._proxies)
+        response = adapter.send(
+            request, stream=True, timeout=self._timeout, proxies=adapter.proxies
+        )
+        try:
+            content = self._read(response, exchange)
+        finally:
+            response.raw.close()
+        return Answer(
+            method=str(request.method),
+            url=str(request.url),
+            sent_at=sent_at,
+            status=response.status_code,
+            content_type=response.headers.get("Content-Type", ""),
+            retry_after=response.headers.get("Retry-After"),
+            content=content,
+        )
+
+    def _read(self, response: requests.Response, exchange: Exchange) -> bytes:
+        """The body, decompressed; of an error's body no more than its beginning."""
+        is_error = response.status_code != 200
+        limit = _MAX_ERROR_BODY if is_error else self._max_response_bytes
+        body = bytearray()
+        for chunk in response.raw.stream(_CHUNK, decode_content=True):
+            body += chunk
+            if len(body) > limit:
+                if is_error:
+                    return bytes(body[:limit])
+                exchange.too_large = True
+                raise OSError("too large")
+        response.raw.release_conn()
+        return bytes(body)
+
+    def _failure(
+        self,
+        request: requests.PreparedRequest,
+        exchange: Exchange,
+        sent_at: datetime,
+        fault: Exception,
+    ) -> DashboardError:
+        failed: type[DashboardError] = DashboardUnavailable
+        chain = _chain(fault)
+        if exchange.aborted:
+            what = "given up, because the client was told to abort"
+        elif exchange.too_large:
+            failed = BadResponse
+            what = f"the answer has more than {self._max_response_bytes} bytes"
+        elif exchange.expired:
+            what = f"no complete answer within {self._timeout:g} s"
+        else:
+            what = printable(self._redact(_reason(chain[-1])))
+        message = f"{request.method} {request.url}: {what}"
+        failure = failed(message, url=str(request.url), fetched_at=sent_at)
+        words = "\n".join(f"{error} {error!r}" for error in chain)
+        if self._redact(words) == words:
+            failure.__cause__ = fault
+        for error in chain:
+            _strip(error)
+        return failure
+
+
+class _Adapter(HTTPAdapter):
+    """Requests' adapter over our connections; looks the environment up once."""
+
+    def __init__(self, url: str, verify: bool | str, proxies: Mapping[str, str] | None) -> None:
+        found = requests.Session().merge_environment_settings(url, {}, None, verify, None)
+        usable = dict(found["proxies"] if proxies is None else proxies)
+        scheme = urlsplit(url).scheme
+        proxy = select_proxy(url, usable)
+        self.proxies = {scheme: _checked_proxy(proxy)} if proxy else {}
+        self._tls: ssl.SSLContext | None = None
+        if scheme == "https" or self.proxies.get(scheme, "").startswith("https:"):
+            trusted = found["verify"]
+            self._tls = _tls_context(True if trusted is None else trusted)
+        super().__init__(pool_connections=1, pool_maxsize=1)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = POOLS
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, proxy_ssl_context=self._tls, **kwargs)
+        manager.pool_classes_by_scheme = POOLS
+        return manager
+
+    def build_connection_pool_key_attributes(
+        self, request: Any, verify: Any, cert: Any = None
+    ) -> Any:
+        host, _ = super().build_connection_pool_key_attributes(request, True, None)
+        return host, {"ssl_context": self._tls}
+
+    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing to do: the TLS context knows the authorities."""
+
+
+def _checked_proxy(proxy: str) -> str:
+    proxy = str(prepend_scheme_if_needed(proxy, "http"))  # type: ignore[no-untyped-call]
+    if not proxy.startswith(("http:", "https:")):
+        raise ValueError("the environment names a proxy that is neither http nor https")
+    return proxy
+
+
+def _tls_context(verify: bool | str) -> ssl.SSLContext:
+    """The TLS settings: made once for each CA bundle, anew when the bundle changes."""
+    if verify is False:
+        return _new_tls_context(None, 0)
+    authorities = Path(DEFAULT_CA_BUNDLE_PATH if verify is True else verify)
+    try:
+        return _new_tls_context(authorities, authorities.stat().st_mtime_ns)
+    except OSError as error:
+        raise OSError(f"no CA certificates in {authorities}: {error.strerror}") from error
+
+
+@functools.lru_cache(maxsize=16)
+def _new_tls_context(authorities: Path | None, _mtime: int) -> ssl.SSLContext:
+    needed = ssl.CERT_NONE if authorities is None else ssl.CERT_REQUIRED
+    context = create_urllib3_context(cert_reqs=needed)
+    context.sslsocket_class = TLSSocket
+    if authorities is not None:
+        if authorities.is_dir():
+            context.load_verify_locations(capath=authorities)
+        else:
+            context.load_verify_locations(cafile=authorities)
+    return context
+
+
+def _prepared(
+    method: str, url: str, headers: Mapping[str, str], body: bytes | None
+) -> requests.PreparedRequest:
+    # By hand: preparing costs more than sending, and the URL and the headers were checked.
+    request = requests.PreparedRequest()
+    request.method = method
+    request.url = url
+    request.headers = CaseInsensitiveDict(_OUR_HEADERS)
+    request.headers.update(headers)
+    if body is not None:
+        request.body = body
+        request.headers["Content-Type"] = "application/json"
+        request.headers["Content-Length"] = str(len(body))
+    elif method != "GET":
+        request.headers["Content-Length"] = "0"
+    return request
+
+
+_OUR_HEADERS = {
+    "User-Agent": f"jobinfo-cache/{__version__} {requests.utils.default_user_agent()}",
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip, deflate",
+}
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The exception and those it came from, the first cause last."""
+    chain: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in chain:
+        chain.append(following)
+        nested = [getattr(following, "reason", None), *reversed(following.args)]
+        inner = [each for each in nested if isinstance(each, BaseException)]
+        following = following.__cause__ or following.__context__ or (inner[0] if inner else None)
+    return chain
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _strip(error: BaseException) -> None:
+    """Let go of frames and headers: the exception may be kept for long."""
+    error.__traceback__ = None
+    if isinstance(error, requests.RequestException):
+        error.request = error.response = None
+
+
+_transports: weakref.WeakSet[Transport] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    _new_tls_context.cache_clear()
+    for transport in list(_transports):
+        transport._after_fork()  # noqa: SLF001 - the same module
+
+
+os.register_at_fork(after_in_child=_after_fork)
