@@ -112,7 +112,9 @@ class CachedDashboardClient:
         Never blocks, never does I/O. Does nothing if nothing is held or the cache is closed.
         Raises `InvalidJobId`.
         """
-        entry = self._find(check_job_id(job_id))
+        job_id = check_job_id(job_id)
+        self._engine.store.written(self._state, job_id)
+        entry = self._find(job_id)
         if entry is not None:
             self._engine.forget(entry)
 
@@ -238,6 +240,7 @@ class CachedDashboardClient:
         except BaseException:
             self._supersede(job_id)
             raise
+        self._engine.store.written(self._state, job_id)
         for entry in self._entries_of(job_id):
             self._engine.forget(entry)
 
@@ -274,6 +277,7 @@ class CachedDashboardClient:
         return answer
 
     def _supersede(self, job_id: str) -> None:
+        self._engine.store.written(self._state, job_id)
         for entry in self._entries_of(job_id):
             self._engine.supersede(entry)
 

@@ -103,6 +103,7 @@ class Entry:
         "read_at",
         "read_number",
         "record",
+        "session",
         "spreads",
         "state",
         "terminal_at",
@@ -128,6 +129,7 @@ class Entry:
         self.in_flight = False
         self.spreads = False  # its next delay is the cluster's draw from the whole interval
         self.terminal_at = -math.inf
+        self.session: str | None = None  # that of the head at the newest good answer
 
     @property
     def lru_key(self) -> LRUKey:
@@ -160,12 +162,16 @@ class ClusterState:
         "failed_at",
         "failing",
         "failures",
+        "is_asking",
         "latency",
         "next_due",
         "not_before",
+        "said_restart",
+        "session",
         "share",
         "spread_due",
         "waiters",
+        "written",
     )
 
     #: Seconds; the guess of a request's duration until the first one is measured. A dashboard on
@@ -192,6 +198,11 @@ class ClusterState:
         self.latency = self.FIRST_LATENCY
         self.next_due = -math.inf  # when the next round begins
         self.share = 0.0  # of the jitter, drawn once a round so that its jobs stay together
+        self.is_asking = False  # a poll is under way
+        self.written: set[str] = set()  # the ids of jobs stopped, forgotten, … since it was sent
+        # See `session.py`; None: not asked for yet.
+        self.session: str | None = None
+        self.said_restart: str | None = None
 
     @property
     def has_live_entries(self) -> bool:

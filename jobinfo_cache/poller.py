@@ -5,10 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
+from jobinfo_cache import session
 from jobinfo_cache.clock import Clock
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import Entry
-from jobinfo_cache.errors import DashboardAuthError, DashboardError, DashboardUnavailable
+from jobinfo_cache.errors import (
+    DashboardAuthError,
+    DashboardError,
+    DashboardUnavailable,
+    JobNotFound,
+)
 from jobinfo_cache.instrumentation import get_logger
 from jobinfo_cache.model import Cluster, JobChange, JobInfo
 from jobinfo_cache.store import Store
@@ -74,11 +80,13 @@ class Poller:
         if self._store.reached(entry.state):
             log.info("a dashboard answers again", cluster=str(entry.state.cluster))
         if isinstance(outcome, JobInfo):
-            change = self._store.answer(entry, outcome)
+            self._tell(entry, self._store.answer(entry, outcome))
+            session.after_answer(entry)
         else:
-            change = self._store.fail(entry, outcome)
+            if isinstance(outcome, JobNotFound):
+                session.after_not_found(entry, outcome)
+            self._tell(entry, self._store.fail(entry, outcome))
             _log_failure(entry, outcome)
-        self._tell(entry, change)
         return True
 
     def _ask(self, entry: Entry) -> JobInfo | DashboardError:

@@ -172,6 +172,8 @@ class Store:
                 return None
             entry.in_flight = True
             entry.asked_at = now
+            entry.state.is_asking = True
+            entry.state.written.clear()
             self.counts["requests_single"] += 1
             return now
 
@@ -181,7 +183,7 @@ class Store:
             self.counts["polls_ok"] += 1
             self._schedule.measured(entry.state, self._clock.monotonic() - entry.asked_at)
             record = entry.record.after_answer(info, entry.asked_at, self._max_age)
-            return self._finish(entry, record)
+            return self._finish(entry, record, info.submission_id, info.job_id)
 
     def fail(self, entry: Entry, error: DashboardError) -> JobChange | None:
         """Store the failure of the request that was begun, if it is about this job only."""
@@ -216,12 +218,19 @@ class Store:
         with self.lock:
             return self._schedule.contact(state, self._clock.monotonic())
 
-    def _finish(self, entry: Entry, record: Record) -> JobChange | None:
-        """Replace the record of an entry that is still there (lock held)."""
+    def _finish(self, entry: Entry, record: Record, *ids: str | None) -> JobChange | None:
+        """Replace the record of an entry that is still there (lock held).
+
+        `ids` are those that the reply gives the job. One that is outdated is dropped, and leaves
+        the job due.
+        """
+        state = entry.state
         was_in_flight, entry.in_flight = entry.in_flight, False
+        if was_in_flight:
+            state.is_asking = False
         if self.is_closed:
             return None
-        if not _is_current(entry):
+        if not _is_current(entry) or not state.written.isdisjoint(ids):
             self.counts["stale_replies_dropped"] += was_in_flight
             return None
         change = entry.record.change_to(record, entry)
@@ -230,6 +239,16 @@ class Store:
         return change
 
     # Removals
+
+    def written(self, state: ClusterState, job_id: str) -> None:
+        """Note that a job was stopped, deleted, … by that id: a reply under way is outdated.
+
+        Ray knows a submission with a driver by two ids, and which ones a reply has is not known
+        before it comes.
+        """
+        with self.lock:
+            if state.is_asking:
+                state.written.add(job_id)
 
     def forget(self, entry: Entry) -> bool:
         """Remove the entry, if it is there; a reply to a request sent before finds it gone."""

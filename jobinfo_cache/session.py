@@ -1,0 +1,58 @@
+"""Noticing that a cluster's head was restarted, where no uid tells its incarnations apart.
+
+A head has a session name, new at each start. It is asked for once after the first good answer,
+and again when a job that was known is suddenly not found. Only the worker that handles the
+cluster comes here, so nothing is locked.
+"""
+
+from __future__ import annotations
+
+from jobinfo_cache.entry import ClusterState, Entry
+from jobinfo_cache.errors import DashboardError, DashboardUnavailable, JobNotFound
+from jobinfo_cache.instrumentation import get_logger
+
+__all__ = ["after_answer", "after_not_found"]
+
+log = get_logger(__name__)
+
+_CANNOT_TELL = ""
+
+
+def after_answer(entry: Entry) -> None:
+    """Note which session a good answer came from; may send a request, once."""
+    state = entry.state
+    if state.session is None and not state.cluster.uid:
+        state.session = _ask(state)
+    entry.session = state.session
+
+
+def after_not_found(entry: Entry, error: JobNotFound) -> None:
+    """Say in the error of a job that was known if the head was restarted since.
+
+    May send a request: one for all the jobs that a restart has lost.
+    """
+    state = entry.state
+    if state.cluster.uid or not entry.session:
+        return
+    if entry.session == state.session:
+        state.session = _ask(state) or state.session
+    if entry.session != state.session:
+        if state.said_restart != state.session:
+            log.warning(
+                "a head was restarted: its jobs are lost",
+                cluster=str(state.cluster),
+                session=state.session,
+            )
+            state.said_restart = state.session
+        error.args = (f"{error}; the head was restarted since the job was last seen",)
+
+
+def _ask(state: ClusterState) -> str | None:
+    """The session's name; None when to ask again, "" when the dashboard cannot tell."""
+    try:
+        name = state.dashboard.get_version().get("session_name")
+    except DashboardUnavailable:
+        return None
+    except (DashboardError, AttributeError):  # a user's own fake may have no get_version
+        return _CANNOT_TELL
+    return name if isinstance(name, str) else _CANNOT_TELL
