@@ -63,7 +63,8 @@ class Exchange:
     """One request under way.
 
     `reused` is True when it went out on a kept connection, `received` counts the bytes that came
-    back. `aborted` and `too_large` say why it was cut short.
+    back, `ended` is True once the other side has closed. `aborted` and `too_large` say why it was
+    cut short.
     """
 
     def __init__(self, deadline: float, max_bytes: int, kept: Kept) -> None:
@@ -73,6 +74,7 @@ class Exchange:
         self.may_reuse = True
         self.reused = False
         self.received = 0
+        self.ended = False
         self.aborted = False
         self.too_large = False
         self.sock: socket.socket | None = None
@@ -111,6 +113,7 @@ class Exchange:
     def count(self, size: int) -> None:
         """Bytes came in; raises `OSError` when they are too many, in whatever part they are."""
         self.received += size
+        self.ended = not size
         if self.received > self.max_bytes:
             self.too_large = True
             raise OSError("too large")
@@ -182,10 +185,15 @@ class TLSSocket(_Socket, ssl.SSLSocket):
 
 
 class _Response(HTTPResponse):
-    """Refuses headers that cannot be told from the body (urllib3 would log and show them)."""
+    """Refuses headers that were cut short, or that cannot be told from the body.
+
+    The standard library takes the former for whole; urllib3 logs the latter, secrets included.
+    """
 
     def begin(self) -> None:
         super().begin()
+        if _exchange().ended:
+            raise HTTPException("the connection was closed in the middle of the headers")
         if self.msg.defects or self.msg.get_payload():
             raise HTTPException("malformed headers")
 
