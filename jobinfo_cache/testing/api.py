@@ -20,7 +20,7 @@ __all__ = ["Answer", "Api", "Call"]
 
 _JSON = "application/json; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
-_HTML = "text/html; charset=utf-8"
+_HTML = "text/html"  # a file's, to which no charset is added
 _OPEN_PATHS = ("/", "/favicon.ico", "/api/authentication_mode", "/api/gcs_healthz")
 _BROWSER_HEADERS = (
     "Referer",
@@ -46,8 +46,8 @@ class Call:
 
     @property
     def bare_path(self) -> str:
-        """The path without its query."""
-        return self.path.partition("?")[0]
+        """The path without its query and its dot segments, as Ray's server takes it."""
+        return _without_dot_segments(self.path.partition("?")[0])
 
     def is_from_browser(self) -> bool:
         """Whether Ray takes the client for a browser."""
@@ -229,6 +229,18 @@ def _route(path: str) -> tuple[dict[str, _Handler] | None, str]:
     job_id = urllib.parse.unquote(parts[2])
     parts[2] = "*"
     return _ROUTES.get(tuple(parts)), job_id
+
+
+def _without_dot_segments(path: str) -> str:
+    kept: list[str] = []
+    plain = ""
+    for part in path.split("/"):
+        plain = part.replace("%2e", ".").replace("%2E", ".")
+        if plain == "..":
+            kept = kept[:-1]
+        elif plain != ".":
+            kept.append(part)
+    return "/".join([*kept, ""] if plain in (".", "..") else kept)
 
 
 def _credentials(headers: Message) -> str:

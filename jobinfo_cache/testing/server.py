@@ -141,7 +141,8 @@ class _Exchange(BaseHTTPRequestHandler):
             return
         length = self.headers.get("Content-Length", "")
         body = self.rfile.read(int(length)) if length.isdigit() else b""
-        answer = self._handle(Call(self.command, self.path, self.headers, body), self.connection)
+        path = self.requestline.split()[1]  # self.path has lost a second slash
+        answer = self._handle(Call(self.command, path, self.headers, body), self.connection)
         if answer is None:
             self.close_connection = True
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)

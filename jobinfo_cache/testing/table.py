@@ -43,7 +43,7 @@ class JobTable:
     def submit(self, fields: Mapping[str, Any]) -> str:
         """Make the record of a submission; returns its id, raises `UsedIdError`."""
         job_id = fields.get("submission_id") or fields.get("job_id") or _generated_id()
-        resources = any(name.startswith("entrypoint_") for name in fields)
+        resources = any(fields[name] for name in fields if name.startswith("entrypoint_"))
         with self._lock:
             script = self._scripts.get(job_id, self._scripts[None])
             self._add_locked(

@@ -1,0 +1,82 @@
+"""Requests wait where a test wants them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from jobinfo_cache.testing import SimulatedDashboard
+from tests.unit.simulator.acts import (
+    TIMEOUT,
+    get,
+    get_and_leave,
+    join_connections,
+)
+
+
+def test_answer_after_the_wait(dashboard: SimulatedDashboard, pool: ThreadPoolExecutor) -> None:
+    """What waits before its answer is made tells of the time of the release."""
+    dashboard.add_job("a", status="RUNNING")
+    with dashboard.gate("/api/jobs/a") as gate:
+        waiting = pool.submit(get, dashboard, "/api/jobs/a")
+        assert gate.wait_for(1) == 1
+        assert get(dashboard, "/api/jobs/").status_code == 200
+        dashboard.set_status("a", "SUCCEEDED")
+
+    assert waiting.result(TIMEOUT).json()["status"] == "SUCCEEDED"
+    assert get(dashboard, "/api/jobs/a").status_code == 200
+
+
+def test_answer_before_the_wait(dashboard: SimulatedDashboard, pool: ThreadPoolExecutor) -> None:
+    """What waits with its answer made is a late reply."""
+    dashboard.add_job("a", status="RUNNING")
+    gate = dashboard.gate(answer_first=True)
+    waiting = pool.submit(get, dashboard, "/api/jobs/a")
+    gate.wait_for(1)
+    dashboard.set_status("a", "SUCCEEDED")
+    gate.release()
+    gate.release()
+
+    assert waiting.result(TIMEOUT).json()["status"] == "RUNNING"
+
+
+def test_request_that_is_not_answered_yet(
+    dashboard: SimulatedDashboard, pool: ThreadPoolExecutor
+) -> None:
+    """A request that waits is in the log without a status."""
+    with dashboard.gate() as gate:
+        waiting = pool.submit(get, dashboard, "/api/version")
+        gate.wait_for(1)
+        before = [(request.path, request.status) for request in dashboard.requests]
+    waiting.result(TIMEOUT)
+
+    assert before == [("/api/version", None)]
+    assert [request.status for request in dashboard.requests] == [200]
+
+
+def test_fault_behind_a_gate(dashboard: SimulatedDashboard, pool: ThreadPoolExecutor) -> None:
+    """A fault that begins while a request waits strikes it at the release."""
+    with dashboard.gate() as gate:
+        waiting = pool.submit(get, dashboard, "/api/version")
+        gate.wait_for(1)
+        dashboard.fault("500")
+
+    assert waiting.result(TIMEOUT).status_code == 500
+
+
+def test_nobody_came(dashboard: SimulatedDashboard) -> None:
+    """A test that waits for requests in vain is told so."""
+    with dashboard.gate() as gate, pytest.raises(TimeoutError, match="0 requests wait"):
+        gate.wait_for(1, timeout=0.0)
+
+
+def test_client_that_left_does_not_wait(dashboard: SimulatedDashboard) -> None:
+    """A client that gives up waits no longer, and gets no answer."""
+    gate = dashboard.gate()
+    get_and_leave(dashboard, "/api/version")
+    join_connections()
+
+    with pytest.raises(TimeoutError):
+        gate.wait_for(1, timeout=0.0)
+    assert [request.status for request in dashboard.requests] == [None]
