@@ -22,6 +22,7 @@ __all__ = [
     "checked_timeout",
     "checked_url",
     "checked_verify",
+    "is_http_url",
     "texts_in",
 ]
 
@@ -69,7 +70,7 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str] | None:
     if not isinstance(proxies, Mapping):
         raise TypeError(f"proxies is a {type(proxies).__name__}; it must be a mapping or None")
     for scheme, proxy in proxies.items():
-        if not isinstance(proxy, str) or _split(proxy) is None:
+        if not isinstance(proxy, str) or not is_http_url(proxy):
             raise ValueError(
                 f"proxies[{scheme!r}] is no URL of an http or https proxy (it is not shown)"
             )
@@ -116,6 +117,11 @@ def checked_job(
         if amount is not None:
             job[name] = _amount(name, amount)
     return _json("the job", job)
+
+
+def is_http_url(url: str) -> bool:
+    """True for an http or https URL with a host, and a port that is possible if it has one."""
+    return _split(url) is not None
 
 
 def texts_in(value: Any) -> list[str]:

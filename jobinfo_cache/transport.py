@@ -19,11 +19,12 @@ import requests
 import urllib3.exceptions
 from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
 from requests.structures import CaseInsensitiveDict
-from requests.utils import prepend_scheme_if_needed, select_proxy
+from requests.utils import select_proxy
 from urllib3.util.ssl_ import create_urllib3_context
 
 from jobinfo_cache._version import __version__
 from jobinfo_cache.answers import Answer, Redact, printable
+from jobinfo_cache.arguments import is_http_url
 from jobinfo_cache.errors import BadResponse, DashboardError, DashboardUnavailable
 from jobinfo_cache.exchange import POOLS, Exchange, Kept, TLSSocket
 
@@ -231,10 +232,10 @@ class _Adapter(HTTPAdapter):
 
 
 def _checked_proxy(proxy: str) -> str:
-    proxy = str(prepend_scheme_if_needed(proxy, "http"))  # type: ignore[no-untyped-call]
-    if not proxy.startswith(("http:", "https:")):
-        raise ValueError("the environment names a proxy that is neither http nor https")
-    return proxy
+    url = proxy if "://" in proxy else f"http://{proxy}"
+    if not is_http_url(url):
+        raise ValueError("the environment names a proxy that is no http or https URL")
+    return url
 
 
 def _tls_context(verify: bool | str) -> ssl.SSLContext:
@@ -245,7 +246,9 @@ def _tls_context(verify: bool | str) -> ssl.SSLContext:
     try:
         return _new_tls_context(authorities, authorities.stat().st_mtime_ns)
     except OSError as error:
-        raise OSError(f"no CA certificates in {authorities}: {error.strerror}") from error
+        reason = error.strerror
+    # Outside the handler: the last in the chain is what users are told.
+    raise OSError(f"no CA certificates in {authorities}: {reason}")
 
 
 @functools.lru_cache(maxsize=16)
