@@ -89,7 +89,7 @@ class JobInfoCache:
             placeholders=sum(record.info is None and record.error is None for record in live),
             workers=pool.workers,
             workers_busy=pool.busy,
-            queued=pool.queued,
+            queued=pool.queued + engine.poller.lanes.parked,
             delayed=pool.delayed,
             reads_hit=max(engine.reader.reads.value() - pending - stale - failed, 0),
             reads_pending=pending,

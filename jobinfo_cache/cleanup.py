@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 from jobinfo_cache.clock import Clock
+from jobinfo_cache.connections import Connections
 from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.instrumentation import get_logger
-from jobinfo_cache.poller import close_connections
 from jobinfo_cache.pool import join_thread
 from jobinfo_cache.store import Store
 
@@ -19,9 +19,12 @@ log = get_logger(__name__)
 class Cleanup:
     """Sweeps the store every `interval` seconds, in a daemon thread, until it is stopped."""
 
-    def __init__(self, store: Store, clock: Clock, interval: float) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, connections: Connections, interval: float
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._connections = connections
         self._interval = interval
         self.start_empty()
         renew_after_fork(self)
@@ -56,7 +59,7 @@ class Cleanup:
             entry.state.tell_waiters(entry.job_id)
         for state in self._store.clusters():
             if not state.has_live_entries:
-                close_connections(state.dashboard)
+                self._connections.close(state)
 
     def _run(self) -> None:
         while not self.shutdown.wait(self._interval):

@@ -132,7 +132,7 @@ class CachedDashboardClient:
         `DashboardAuthError` when a poll that began after the call says so; `RuntimeError` inside
         `on_change`, whose thread is needed for polling.
         """
-        if self._engine.poller.in_callback:
+        if self._engine.notifier.in_callback:
             raise RuntimeError("wait would block the worker that on_change runs in")
         if not timeout >= 0:
             raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds from 0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -184,6 +185,12 @@ class DashboardClient:
     def get_version(self) -> dict[str, Any]:
         """The dashboard's versions, and the name of its session."""
         return self._json_object(self._ask("GET", "/api/version"), self._credentials.redact)
+
+    def with_timeout(self, timeout: float) -> DashboardClient:
+        """This client with another deadline; it shares the connection and the credentials."""
+        other = copy.copy(self)
+        vars(other)["_timeout"] = min(timeout, self._timeout)
+        return other
 
     def close(self) -> None:
         """Close the kept connection. Never blocks; requests under way go on."""

@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from jobinfo_cache.cleanup import Cleanup
 from jobinfo_cache.clock import Clock
+from jobinfo_cache.connections import Connections
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import ClusterState, Entry
-from jobinfo_cache.model import JobChange
-from jobinfo_cache.poller import Poller, close_connections
+from jobinfo_cache.model import Cluster, JobChange
+from jobinfo_cache.notifier import Notifier
+from jobinfo_cache.poller import Poller
 from jobinfo_cache.pool import WorkerPool
 from jobinfo_cache.reader import Reader
 from jobinfo_cache.settings import Settings
@@ -31,8 +33,12 @@ class Engine:
     ) -> None:
         self.clock = clock
         self.store = Store(settings, clock)
-        self.poller = Poller(self.store, clock, on_change)
-        self.cleanup = Cleanup(self.store, clock, settings.sweep_interval)
+        self.notifier = Notifier(self.store, on_change)
+        self.connections = Connections()
+        self.cleanup = Cleanup(self.store, clock, self.connections, settings.sweep_interval)
+        self.poller = Poller(
+            self.store, clock, settings, self.notifier, self.connections, self._resume
+        )
         self.pool = WorkerPool(
             self.poller.poll_cluster,
             workers=settings.workers,
@@ -54,14 +60,16 @@ class Engine:
 
     def reached(self, state: ClusterState) -> None:
         """The dashboard has answered a direct request, which ends its backoff."""
+        self.connections.used(state)
         if state.failures and self.store.reached(state):
             self._visit(state)
 
     def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
         """Have all later requests about the cluster use another client."""
-        replaced = state.dashboard
+        close = getattr(state.dashboard, "close", None)
         self.store.replace_dashboard(state, dashboard)
-        close_connections(replaced)
+        if close is not None:
+            close()
         self._visit(state)
 
     def close(self, timeout: float) -> bool:
@@ -72,6 +80,9 @@ class Engine:
             state.entries.clear()  # so that hits, which look there only, see that it is closed
         ended = self.pool.close(timeout)
         return self.cleanup.join(max(deadline - time.monotonic(), 0.0)) and ended
+
+    def _resume(self, cluster: Cluster) -> None:
+        self.pool.add(cluster)
 
     def _start(self) -> None:
         self.pool.start()
@@ -90,6 +101,6 @@ class Engine:
             abort = getattr(state.dashboard, "abort", None)  # a user's own fake may have none
             if abort is not None:
                 abort()
-            close_connections(state.dashboard)
+            self.connections.close(state)
             for job_id in list(state.waiters):
                 state.tell_waiters(job_id)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from jobinfo_cache.costs import Costs
 from jobinfo_cache.errors import DashboardError
 from jobinfo_cache.model import Cluster, JobChange, JobInfo
 
@@ -96,6 +97,7 @@ class Entry:
         "due_at",
         "handed_out",
         "in_flight",
+        "is_missing",
         "job_id",
         "joins_at",
         "not_before",
@@ -127,6 +129,7 @@ class Entry:
         self.wanted_at = -math.inf  # only an answer to a request sent from here on will do
         self.asked_at = -math.inf  # when the newest request was sent
         self.in_flight = False
+        self.is_missing = False  # a list lacked it, and it was not asked for singly since
         self.spreads = False  # its next delay is the cluster's draw from the whole interval
         self.terminal_at = -math.inf
         self.session: str | None = None  # that of the head at the newest good answer
@@ -157,6 +160,8 @@ class ClusterState:
         "__weakref__",
         "cluster",
         "contact_at",
+        "costs",
+        "cut_short",
         "dashboard",
         "entries",
         "failed_at",
@@ -194,6 +199,8 @@ class ClusterState:
         self.failed_at = -math.inf  # the newest of them
         self.not_before = -math.inf  # the end of the dashboard's backoff
         self.contact_at = -math.inf  # when the dashboard was first reached, or again
+        self.cut_short = False  # its first request was ended early: the next may take its time
+        self.costs = Costs()
         self.spread_due = -math.inf  # when those polled at first contact are due again
         self.latency = self.FIRST_LATENCY
         self.next_due = -math.inf  # when the next round begins
@@ -203,6 +210,11 @@ class ClusterState:
         # See `session.py`; None: not asked for yet.
         self.session: str | None = None
         self.said_restart: str | None = None
+
+    @property
+    def was_reached(self) -> bool:
+        """True once the dashboard has answered anything."""
+        return self.contact_at != -math.inf
 
     @property
     def has_live_entries(self) -> bool:

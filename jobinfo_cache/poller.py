@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Sequence
 
 from jobinfo_cache import session
 from jobinfo_cache.clock import Clock
-from jobinfo_cache.dashboard import DashboardClient
-from jobinfo_cache.entry import Entry
+from jobinfo_cache.connections import Connections
+from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.errors import (
     DashboardAuthError,
     DashboardError,
@@ -16,7 +16,10 @@ from jobinfo_cache.errors import (
     JobNotFound,
 )
 from jobinfo_cache.instrumentation import get_logger
-from jobinfo_cache.model import Cluster, JobChange, JobInfo
+from jobinfo_cache.lanes import Lanes
+from jobinfo_cache.model import Cluster, JobInfo
+from jobinfo_cache.notifier import Notifier
+from jobinfo_cache.settings import Settings
 from jobinfo_cache.store import Store
 
 __all__ = ["Poller"]
@@ -27,89 +30,176 @@ log = get_logger(__name__)
 #: an interpreter that ends without `close` waits for one request and hardly more.
 TURN = 0.1
 
+#: Seconds for the very first request to a dashboard. If that is too short, the request is
+#: repeated with its full deadline, after the first tries of others: dead dashboards shall not
+#: keep those that are well waiting. A guess: ten times what Ray needs on a good day.
+FIRST_TRY = 0.15
+
 
 class Poller:
-    """Asks dashboards about the jobs that are due, stores the outcomes, tells of changes."""
+    """Asks dashboards about the jobs that are due, and stores the outcomes.
+
+    `resume` has the pool handle a cluster that was left for later. Safe from any thread; the
+    pool calls `poll_cluster` for one cluster in one thread at a time.
+    """
 
     def __init__(
         self,
         store: Store,
         clock: Clock,
-        on_change: Callable[[JobChange], object] | None,
+        settings: Settings,
+        notifier: Notifier,
+        connections: Connections,
+        resume: Callable[[Cluster], None],
     ) -> None:
         self._store = store
         self._clock = clock
-        self._on_change = on_change
-        self._callback = threading.local()
-
-    @property
-    def in_callback(self) -> bool:
-        """True in a thread that is inside `on_change`."""
-        return getattr(self._callback, "active", False)
+        self._batching = settings.batching
+        self._notifier = notifier
+        self._connections = connections
+        self.lanes = Lanes(settings.workers, resume)
 
     def poll_cluster(self, cluster: Cluster) -> float | None:
         """Ask about the cluster's due jobs; returns in how many seconds to come again.
 
-        The pool calls it for one cluster in one thread at a time. It ends early when the
-        dashboard fails, or when it has taken a turn's time.
+        None: there is nothing to poll, or the cluster is resumed when its lane has a place.
+        Blocks for a turn and one request more at most, and for `on_change`.
         """
         state = self._store.cluster(cluster)
         if state is None:
+            self.lanes.leave(cluster)
             return None
-        turn_ends = self._clock.monotonic() + TURN
-        due = self._store.due(state)
-        for number, entry in enumerate(due):
-            goes_on = self._poll(entry, due[number:])
-            if not goes_on or self._clock.monotonic() >= turn_ends:
-                break
+        if not self.lanes.enter(state):
+            return None
+        try:
+            self._turn(state)
+        finally:
+            self.lanes.leave(cluster)
         if self._store.take_excess_news():
             log.warning("the cache is full: jobs are evicted, or wait for a place")
         delay = self._store.next_delay(state)
         if delay is None:
-            close_connections(state.dashboard)
+            self._connections.close(state)
         return delay
 
-    def _poll(self, entry: Entry, due: Sequence[Entry]) -> bool:
-        """Ask about one job; False if the dashboard fails, and so does the rest of the round."""
-        if self._store.begin(entry) is None:
+    def _turn(self, state: ClusterState) -> None:
+        """Ask about the jobs that are due, until the dashboard fails or the turn is over."""
+        turn_ends = self._clock.monotonic() + TURN
+        due = self._store.due(state)
+        if not due:
+            return
+        self._connections.used(state)
+        if not state.was_reached or state.failures or state.costs.wants_single:
+            if not self._poll_single(due[0], due):
+                return
+            due = due[1:]
+        if self._batching:
+            due = self._poll_list(state, due)
+        for number, entry in enumerate(due):
+            if self._clock.monotonic() >= turn_ends or not self._poll_single(entry, due[number:]):
+                return
+
+    # One request for one job
+
+    def _poll_single(self, entry: Entry, due: Sequence[Entry]) -> bool:
+        """Ask about one job; False if the dashboard fails, for all the jobs that are `due`."""
+        state = entry.state
+        if not self._store.begin([entry]):
             return True
-        outcome = self._ask(entry)
-        if isinstance(outcome, DashboardError) and _is_outage(outcome):
-            self._outage(entry, due, outcome)
+        self._store.count("requests_single")
+        began = time.monotonic()
+        hurries = not (state.was_reached or state.failures or state.cut_short)
+        outcome = self._ask(entry, FIRST_TRY if hurries else None)
+        took = time.monotonic() - began
+        if isinstance(outcome, DashboardError) and is_outage(outcome):
+            if hurries and outcome.status_code is None and took >= FIRST_TRY:
+                self._store.cut_short(entry)
+            else:
+                self._outage(entry, due, outcome)
             return False
-        if self._store.reached(entry.state):
-            log.info("a dashboard answers again", cluster=str(entry.state.cluster))
+        state.costs.took_single(took)
+        self._reached(state)
         if isinstance(outcome, JobInfo):
-            self._tell(entry, self._store.answer(entry, outcome))
+            self._notifier.tell(entry, self._store.answer(entry, outcome))
             session.after_answer(entry)
         else:
             if isinstance(outcome, JobNotFound):
                 session.after_not_found(entry, outcome)
-            self._tell(entry, self._store.fail(entry, outcome))
+            self._notifier.tell(entry, self._store.fail(entry, outcome))
             _log_failure(entry, outcome)
+        self._store.end(state)
         return True
 
-    def _ask(self, entry: Entry) -> JobInfo | DashboardError:
+    def _ask(self, entry: Entry, timeout: float | None) -> JobInfo | DashboardError:
         """Send the request; whatever comes back or goes wrong is the outcome."""
         sent = self._clock.now()
+        dashboard = entry.state.dashboard
+        if timeout is not None and hasattr(dashboard, "with_timeout"):  # a user's fake has none
+            dashboard = dashboard.with_timeout(timeout)
         try:
-            return entry.state.dashboard.get_job_info(entry.job_id).stamped(sent)
+            return dashboard.get_job_info(entry.job_id).stamped(sent)
         except DashboardError as failure:
             error = failure
         except BaseException as fault:  # a worker outlives whatever goes wrong in a poll
             log.warning("a poll raised", cluster=str(entry.state.cluster), exc_info=fault)
             error = DashboardError(
                 f"polling job {entry.job_id!r} raised {type(fault).__name__}",
-                url=getattr(entry.state.dashboard, "url", ""),
+                url=getattr(dashboard, "url", ""),
             )
             error.__cause__ = fault
         error.fetched_at = sent
         _drop_frames(error)
         return error
 
+    # One request for all jobs
+
+    def _poll_list(self, state: ClusterState, due: list[Entry]) -> list[Entry]:
+        """Refresh the jobs by one list request, if that is cheaper; returns those still due."""
+        listable = [entry for entry in due if _is_listable(entry)]
+        if not hasattr(state.dashboard, "list_jobs") or not state.costs.prefers_list(len(listable)):
+            return due
+        asked = self._store.begin(listable)
+        if not asked:
+            return due
+        self._store.count("requests_list")
+        jobs = self._list(state, {entry.job_id for entry in asked})
+        for entry in asked:
+            info = jobs.get(entry.job_id)
+            if info is None:
+                self._store.missed(entry)
+            else:
+                self._notifier.tell(entry, self._store.answer(entry, info))
+                entry.session = state.session
+        self._store.end(state)
+        return [entry for entry in due if entry.job_id not in jobs]
+
+    def _list(self, state: ClusterState, wanted: set[str]) -> dict[str, JobInfo]:
+        """The wanted jobs by their ids, from a list; none if the list cannot be had."""
+        sent, began = self._clock.now(), time.monotonic()
+        try:
+            jobs = state.dashboard.list_jobs()
+        except BaseException as fault:  # single requests will tell what is wrong, if anything
+            state.costs.list_failed()
+            log.debug("a list failed", cluster=str(state.cluster), error=str(fault))
+            return {}
+        state.costs.took_list(time.monotonic() - began)
+        self._reached(state)
+        found: dict[str, JobInfo] = {}
+        for job in jobs:
+            for job_id in wanted.intersection((job.submission_id, job.job_id)):
+                found.setdefault(job_id, job.stamped(sent))
+        return found
+
+    # The dashboard
+
+    def _reached(self, state: ClusterState) -> None:
+        if self._store.reached(state):
+            log.info("a dashboard answers again", cluster=str(state.cluster))
+
     def _outage(self, asked: Entry, due: Sequence[Entry], error: DashboardError) -> None:
-        changes = self._store.outage(asked, due, error)
         state = asked.state
+        changes = self._store.outage(asked, due, error)
+        self._store.end(state)
         if _is_power_of_ten(state.failures) and not self._store.is_closed:
             log.warning(
                 "a dashboard fails",
@@ -118,44 +208,20 @@ class Poller:
                 error=str(error),
             )
         for entry, change in zip(due, changes, strict=True):
-            self._tell(entry, change)
-
-    def _tell(self, entry: Entry, change: JobChange | None) -> None:
-        """Wake those who wait for the job, and call back if something has changed."""
-        entry.state.tell_waiters(entry.job_id)
-        if change is None or self._store.is_closed:
-            return
-        log.debug(
-            "a job changed",
-            cluster=str(change.cluster),
-            job_id=change.job_id,
-            status=change.new and str(change.new.status),
-            error=change.error and change.error.kind,
-        )
-        if self._on_change is None:
-            return
-        self._callback.active = True
-        try:
-            self._on_change(change)
-        except BaseException as fault:  # user code; a worker outlives it
-            self._store.count("callbacks_failed")
-            log.warning("on_change raised", job_id=change.job_id, exc_info=fault)
-        finally:
-            self._callback.active = False
+            self._notifier.tell(entry, change)
 
 
-def close_connections(dashboard: DashboardClient) -> None:
-    """Close what a dashboard client keeps open; it reconnects when it is used again."""
-    close = getattr(dashboard, "close", None)  # a user's own fake may have none
-    if close is not None:
-        close()
-
-
-def _is_outage(error: DashboardError) -> bool:
+def is_outage(error: DashboardError) -> bool:
     """True for a failure of the dashboard, or of the way to it, and not about one job."""
     if isinstance(error, (DashboardUnavailable, DashboardAuthError)):
         return True
     return error.status_code is not None and error.status_code >= 500
+
+
+def _is_listable(entry: Entry) -> bool:
+    """False for a job that a list lacked, or that fails by itself: those are asked for singly."""
+    error = entry.record.error
+    return not entry.is_missing and (error is None or is_outage(error))
 
 
 def _log_failure(entry: Entry, error: DashboardError) -> None:

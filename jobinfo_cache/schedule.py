@@ -7,8 +7,10 @@ monotonic clock, in seconds.
 from __future__ import annotations
 
 import math
+import random
 
 from jobinfo_cache.backoff import backoff, jittered
+from jobinfo_cache.costs import Costs
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.errors import DashboardError, DashboardUnavailable
 from jobinfo_cache.settings import Settings
@@ -16,6 +18,7 @@ from jobinfo_cache.settings import Settings
 __all__ = ["Schedule"]
 
 _EARLY = 1e-6  # float arithmetic may put a due time this much after its own moment
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _LATENCY_WEIGHT = 0.3  # of the newest request in the moving average of their durations
 
 
@@ -26,6 +29,7 @@ class Schedule:
         self._interval = settings.poll_interval
         self._jitter = settings.jitter
         self._max_backoff = settings.max_backoff
+        self._drawn = random.random()
 
     def due(self, state: ClusterState, now: float) -> list[Entry]:
         """The jobs to ask about now: none, or all that may be asked if one of them is due.
@@ -55,11 +59,12 @@ class Schedule:
         """
         recovers = state.failures > 0
         if state.contact_at == -math.inf or recovers:
-            state.spread_due = now + jittered(self._interval, 1.0)
+            state.spread_due = now + self._spread(now)
             for entry in list(state.entries.values()):
                 entry.spreads = entry.due_at <= now + _EARLY
             state.contact_at = now
             state.failing, state.failures = "", 0
+            state.cut_short = False
             state.not_before = -math.inf
         return recovers
 
@@ -80,6 +85,9 @@ class Schedule:
         """
         if moved:
             state.contact_at = state.not_before = -math.inf
+            state.failing, state.failures = "", 0
+            state.costs = Costs()
+            state.session = None
         else:
             state.not_before = min(state.not_before, state.failed_at + self._interval)
 
@@ -110,6 +118,14 @@ class Schedule:
     def measured(self, state: ClusterState, seconds: float) -> None:
         """A request to the dashboard took so long."""
         state.latency += _LATENCY_WEIGHT * (seconds - state.latency)
+
+    def _spread(self, now: float) -> float:
+        """The delay to a moment of the interval that is as far from those drawn before as can be.
+
+        Multiples of the golden ratio leave no gap and no crowd, however many are drawn.
+        """
+        self._drawn = (self._drawn + _GOLDEN) % 1.0
+        return (self._drawn * self._interval - now) % self._interval
 
     def _backoff(self, failures: int) -> float:
         return backoff(failures, base=self._interval, cap=self._max_backoff)

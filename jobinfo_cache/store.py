@@ -164,18 +164,43 @@ class Store:
         with self.lock:
             return self._schedule.next_delay(state, self._clock.monotonic())
 
-    def begin(self, entry: Entry) -> float | None:
-        """Note that a request about the job is sent now; None if that is not to be done."""
+    def begin(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Note that a request about these jobs of one cluster is sent now.
+
+        Returns those that are still there to be asked about; none once closed. `end` it when all
+        that it brought is stored.
+        """
         now = self._clock.monotonic()
+        asked: list[Entry] = []
+        for entry in entries:  # one by one: there may be thousands
+            with self.lock:
+                if self.is_closed or not _is_current(entry):
+                    continue
+                if not asked:
+                    entry.state.is_asking = True
+                    entry.state.written.clear()
+                entry.in_flight = True
+                entry.asked_at = now
+                asked.append(entry)
+        return asked
+
+    def end(self, state: ClusterState) -> None:
+        """Note that all is stored that the cluster's newest request has brought."""
         with self.lock:
-            if self.is_closed or not _is_current(entry):
-                return None
-            entry.in_flight = True
-            entry.asked_at = now
-            entry.state.is_asking = True
-            entry.state.written.clear()
-            self.counts["requests_single"] += 1
-            return now
+            state.is_asking = False
+
+    def missed(self, entry: Entry) -> None:
+        """Note that a list lacked the job: a hint, to be confirmed by a request of its own."""
+        with self.lock:
+            entry.in_flight = False
+            entry.is_missing = True
+
+    def cut_short(self, entry: Entry) -> None:
+        """Note that a first request was ended early: no outcome, it is sent again."""
+        with self.lock:
+            entry.in_flight = False
+            entry.state.is_asking = False
+            entry.state.cut_short = True
 
     def answer(self, entry: Entry, info: JobInfo) -> JobChange | None:
         """Store the reply to the request that was begun; returns the change that it makes."""
@@ -226,8 +251,7 @@ class Store:
         """
         state = entry.state
         was_in_flight, entry.in_flight = entry.in_flight, False
-        if was_in_flight:
-            state.is_asking = False
+        entry.is_missing = False
         if self.is_closed:
             return None
         if not _is_current(entry) or not state.written.isdisjoint(ids):
