@@ -46,8 +46,8 @@ class Call:
 
     @property
     def bare_path(self) -> str:
-        """The path without its query and its dot segments, as Ray's server takes it."""
-        return _without_dot_segments(self.path.partition("?")[0])
+        """The path without its query."""
+        return self.path.partition("?")[0]
 
     def is_from_browser(self) -> bool:
         """Whether Ray takes the client for a browser."""
@@ -227,20 +227,12 @@ def _route(path: str) -> tuple[dict[str, _Handler] | None, str]:
     if parts[:2] != ["api", "jobs"] or not "".join(parts[2:3]):
         return _ROUTES.get(tuple(parts)), ""
     job_id = urllib.parse.unquote(parts[2])
-    parts[2] = "*"
-    return _ROUTES.get(tuple(parts)), job_id
-
-
-def _without_dot_segments(path: str) -> str:
-    kept: list[str] = []
-    plain = ""
-    for part in path.split("/"):
-        plain = part.replace("%2e", ".").replace("%2E", ".")
-        if plain == "..":
-            kept = kept[:-1]
-        elif plain != ".":
-            kept.append(part)
-    return "/".join([*kept, ""] if plain in (".", "..") else kept)
+    handlers = _ROUTES.get(("api", "jobs", "*", *parts[3:]))
+    if handlers is None or job_id == "..":
+        return None, job_id
+    if job_id == ".":  # Ray hands the request on to another server, and the dot is lost
+        return _route("/".join(["", "api", "jobs", *(parts[3:] or [""])]))
+    return handlers, job_id
 
 
 def _credentials(headers: Message) -> str:
