@@ -16,7 +16,7 @@ from jobinfo_cache.testing import texts
 from jobinfo_cache.testing.submit import complaint_about
 from jobinfo_cache.testing.table import JobTable, UnknownJobError, UsedIdError
 
-__all__ = ["Answer", "Api", "Call"]
+__all__ = ["Answer", "Api", "Call", "html_answer", "text_answer"]
 
 _JSON = "application/json; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
@@ -102,11 +102,11 @@ class Api:
             return refusal
         handlers, job_id = _route(call.bare_path)
         if handlers is None:
-            return text_answer(404, texts.NOT_FOUND)
+            return text_answer(404, texts.plain(404))
         handler = handlers.get("GET" if call.method == "HEAD" else call.method)
         if handler is None:
             allowed = sorted([*handlers, "HEAD"] if "GET" in handlers else handlers)
-            refused = texts.METHOD_NOT_ALLOWED.encode()
+            refused = texts.plain(405).encode()
             return Answer(405, refused, headers={"Allow": ",".join(allowed)})
         try:
             return handler(self, call, job_id)

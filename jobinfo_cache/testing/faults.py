@@ -6,7 +6,6 @@ import math
 import re
 import socket
 import threading
-from http import HTTPStatus
 
 from jobinfo_cache.testing import texts
 from jobinfo_cache.testing.api import Answer, Call, html_answer, text_answer
@@ -64,7 +63,7 @@ class FaultBoard:
     def clear(self, path: str | None, method: str | None) -> None:
         """End the fault that was put for exactly these; all of them if both are None."""
         with self._lock:
-            keys = [(path, method)] if path or method else [*self._faults]
+            keys = [*self._faults] if (path, method) == (None, None) else [(path, method)]
             ended = [self._faults.pop(key) for key in keys if key in self._faults]
         for fault in ended:
             fault.end()
@@ -113,12 +112,7 @@ def _canned(kind: str) -> Answer | None:
     status = int(kind)
     if status in _BODILESS:
         return text_answer(status, "")
-    return text_answer(status, texts.INTERNAL_ERROR if status == 500 else _plain(status))
-
-
-def _plain(status: int) -> str:
-    known = status in HTTPStatus.__members__.values()
-    return f"{status}: {HTTPStatus(status).phrase}" if known else str(status)
+    return text_answer(status, texts.INTERNAL_ERROR if status == 500 else texts.plain(status))
 
 
 def _delay(kind: str) -> float | None:

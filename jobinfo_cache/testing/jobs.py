@@ -79,10 +79,10 @@ class SimulatedJob:
     def is_terminal(self, now: float) -> bool:
         return self.status(now) in _TERMINAL
 
-    def ids(self, now: float) -> set[str]:
-        """The ids that it answers to."""
-        driver = self._driver_job_id(self.status(now))
-        return {self.job_id} | ({driver} if driver else set())
+    def answers_to(self, driver_job_id: str, now: float) -> bool:
+        """Whether that is its other id, and it has it already."""
+        wanted = self.script.driver_job_id == driver_job_id  # first: it is the cheap part
+        return wanted and self._driver_job_id(self.status(now)) is not None
 
     def stop(self, now: float, delay: float) -> bool:
         """Stop it `delay` seconds from now, unless it ends before; False if it has ended."""
@@ -168,8 +168,10 @@ class SimulatedJob:
     def _exit_code(self, status: str) -> int | None:
         if status == "SUCCEEDED":
             return 0
-        if status != "FAILED" or self.script.exit_code is not None:
-            return self.script.exit_code if status == "FAILED" else None
+        if status != "FAILED":
+            return None
+        if self.script.exit_code is not None:
+            return self.script.exit_code
         return 1 if self._error_type() == _COMMAND_ERROR else None
 
     def _has_run(self, now: float, status: str) -> bool:

@@ -10,12 +10,12 @@ import struct
 import threading
 from collections.abc import Callable
 from email.utils import format_datetime
-from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from jobinfo_cache.clock import Clock
-from jobinfo_cache.testing.api import Answer, Call
+from jobinfo_cache.testing import texts
+from jobinfo_cache.testing.api import Answer, Call, text_answer
 
 __all__ = ["Server"]
 
@@ -23,7 +23,6 @@ _HOST = "127.0.0.1"
 _BACKLOG = 512
 _SERVER = "Python/3.11 aiohttp/3.14.5"
 _LINGER_NOT = struct.pack("ii", 1, 0)
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 _Handle = Callable[[Call, socket.socket], "Answer | None"]
 
@@ -149,6 +148,11 @@ class _Exchange(BaseHTTPRequestHandler):
             return
         self._send(answer)
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse what is no HTTP, in the real server's manner; the connection ends."""
+        self.close_connection = True
+        self._send(text_answer(code, texts.plain(code)))
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Quiet: requests are in the journal."""
 
@@ -160,7 +164,7 @@ class _Exchange(BaseHTTPRequestHandler):
             "Date": format_datetime(self._clock.now(), usegmt=True),
             "Server": _SERVER,
         }
-        lines = [f"HTTP/1.1 {answer.status} {_PHRASES.get(answer.status, '')}"]
+        lines = [f"HTTP/1.1 {answer.status} {texts.PHRASES.get(answer.status, '')}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         self.wfile.write(head if self.command == "HEAD" else head + answer.body)

@@ -122,7 +122,8 @@ class SimulatedDashboard:
         """What later submissions under `job_id` do by themselves; None: all others.
 
         PENDING for `pending` seconds of the clock, RUNNING for `running`, then `outcome`; `inf`
-        is for ever. The rest is for FAILED, except `driver_job_id`: the other id, once it runs.
+        is for ever, and a job that is PENDING for ever cannot be stopped, as in Ray. The rest is
+        for FAILED, except `driver_job_id`: the job's other id, once it runs.
         """
         script = Script(pending, running, outcome, message, exit_code, error_type, driver_job_id)
         self._api.jobs.set_script(job_id, script)

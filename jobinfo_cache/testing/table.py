@@ -131,7 +131,7 @@ class JobTable:
             return job
         now = self._clock.monotonic()
         for job in self._jobs.values():
-            if job_id in job.ids(now):
+            if job.answers_to(job_id, now):
                 return job
         raise UnknownJobError(job_id)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from http import HTTPStatus
+
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 MESSAGES = {
     "RUNNING": "Job is currently running.",
@@ -10,8 +13,6 @@ MESSAGES = {
     "SUCCEEDED": "Job finished successfully.",
 }
 
-NOT_FOUND = "404: Not Found"
-METHOD_NOT_ALLOWED = "405: Method Not Allowed"
 INTERNAL_ERROR = "500 Internal Server Error\n\nServer got itself in trouble"
 NO_SERVE = 'Serve dependencies are not installed. Please run `pip install "ray[serve]"`.'
 NO_TOKEN = "Unauthorized: Missing authentication token"
@@ -21,6 +22,12 @@ LOGIN = "<!doctype html><html><head><title>Log in</title></head><body>Please log
 
 _SITE = "/opt/ray/lib/python3.11/site-packages/ray/dashboard/modules/job"
 _NO_SUBMISSION = "Can only {} submission type jobs"
+
+
+def plain(status: int) -> str:
+    """What the server says of a status when nobody has more to say."""
+    phrase = PHRASES.get(status)
+    return f"{status}: {phrase}" if phrase else str(status)
 
 
 def job_not_found(job_id: str) -> str:

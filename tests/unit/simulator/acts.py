@@ -42,11 +42,16 @@ def get_later(
     return future
 
 
+def connect(dashboard: SimulatedDashboard) -> socket.socket:
+    """A bare connection."""
+    host, port = dashboard.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), TIMEOUT)
+
+
 def get_and_leave(dashboard: SimulatedDashboard, path: str) -> None:
     """A request whose client gives up once the dashboard has read it."""
-    host, port = dashboard.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), TIMEOUT) as client:
-        client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    with connect(dashboard) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         wait_for_request(dashboard, path)
 
 

@@ -157,3 +157,10 @@ def test_impossible_arguments(dashboard: SimulatedDashboard) -> None:
         dashboard.fault("500", times=0)
     with pytest.raises(ValueError, match="refuse is for all"):
         dashboard.fault("refuse", path="/api")
+
+
+def test_latency_holds_no_thread_of_a_client_that_left(clock: FakeClock) -> None:
+    """The thread of a request that takes long ends when its client gives up."""
+    with SimulatedDashboard(clock=clock, latency=3600.0) as dashboard:
+        get_and_leave(dashboard, "/api/version")
+        join_connections()

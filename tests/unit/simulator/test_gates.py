@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from jobinfo_cache.testing import SimulatedDashboard
 from tests.unit.simulator.acts import (
     TIMEOUT,
+    connect,
     get,
     get_and_leave,
     join_connections,
@@ -80,3 +83,40 @@ def test_client_that_left_does_not_wait(dashboard: SimulatedDashboard) -> None:
     with pytest.raises(TimeoutError):
         gate.wait_for(1, timeout=0.0)
     assert [request.status for request in dashboard.requests] == [None]
+
+
+def test_client_that_asks_again_stays(dashboard: SimulatedDashboard) -> None:
+    """A client that sends its next request while one waits gets both answers, in order."""
+    ask = b"GET /api/%s HTTP/1.1\r\nHost: a\r\nConnection: %s\r\n\r\n"
+    with connect(dashboard) as client:
+        with dashboard.gate("/api/version") as gate:
+            client.sendall(ask % (b"version", b"keep-alive"))
+            gate.wait_for(1)
+            client.sendall(ask % (b"nothing", b"close"))
+        with client.makefile("rb") as answers:
+            text = answers.read()
+
+    assert text.index(b"ray_version") < text.index(b"404: Not Found")
+
+
+def test_client_that_resets_does_not_wait(dashboard: SimulatedDashboard) -> None:
+    """A client that resets its connection is a client that has left."""
+    gate = dashboard.gate()
+    with connect(dashboard) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(b"GET /api/version HTTP/1.1\r\nHost: a\r\n\r\n")
+        gate.wait_for(1)
+    join_connections()
+
+    with pytest.raises(TimeoutError):
+        gate.wait_for(1, timeout=0.0)
+
+
+def test_released_gate_holds_nobody(dashboard: SimulatedDashboard) -> None:
+    """A gate that was released is open for good, also for a request that was on its way to it."""
+    gate = dashboard.gate()
+    gate.release()
+
+    assert get(dashboard, "/api/version").status_code == 200
+    with connect(dashboard) as client:
+        assert gate.hold(client)

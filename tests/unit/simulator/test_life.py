@@ -11,6 +11,7 @@ import requests
 from jobinfo_cache.testing import FakeClock, SimulatedDashboard
 from tests.unit.simulator.acts import (
     TIMEOUT,
+    connect,
     get,
     get_later,
     open_files,
@@ -71,6 +72,7 @@ def test_log_of_requests(dashboard: SimulatedDashboard, clock: FakeClock) -> Non
 def test_serve_can_be_installed(dashboard: SimulatedDashboard) -> None:
     """With Ray Serve its path shows no applications, and takes some."""
     path = "/api/serve/applications/"
+    assert not dashboard.serve
     dashboard.serve = True
     assert get(dashboard, path).json()["applications"] == {}
     assert request(dashboard, "PUT", path, json={"applications": []}).status_code == 200
@@ -156,3 +158,11 @@ def test_it_is_quiet(dashboard: SimulatedDashboard, capfd: pytest.CaptureFixture
     with pytest.raises(requests.ConnectionError):
         get(dashboard, "/")
     assert capfd.readouterr() == ("", "")
+
+
+def test_head_without_sense(dashboard: SimulatedDashboard) -> None:
+    """What is no HTTP is refused, and the connection ends."""
+    with connect(dashboard) as client, client.makefile("rb") as answers:
+        client.sendall(b"one two three four\r\n\r\n")
+        assert b" 400 " in answers.readline()
+        answers.read()

@@ -101,6 +101,7 @@ def test_driver_job_always_succeeds(dashboard: SimulatedDashboard, clock: FakeCl
 
 def test_end_before_a_slow_stop(dashboard: SimulatedDashboard, clock: FakeClock) -> None:
     """A job that ends while it is being stopped keeps its own outcome."""
+    assert dashboard.stop_delay == 0.0
     dashboard.stop_delay = 3.0
     dashboard.script(pending=0.0, running=2.0)
     submit(dashboard, "a")
@@ -161,3 +162,30 @@ def test_job_is_a_copy(dashboard: SimulatedDashboard) -> None:
     dashboard.add_job("a", metadata={"k": "v"})
     dashboard.job("a")["metadata"]["k"] = "w"
     assert dashboard.job("a")["metadata"] == {"k": "v"}
+
+
+def test_other_id(dashboard: SimulatedDashboard, clock: FakeClock) -> None:
+    """A submission has its driver's id from the moment it runs."""
+    dashboard.script("a", pending=1.0, driver_job_id="04000000")
+    submit(dashboard, "a")
+    assert get(dashboard, "/api/jobs/04000000").text == "Job 04000000 does not exist"
+    clock.advance(1.0)
+
+    assert get(dashboard, "/api/jobs/04000000").json() == dashboard.job("a")
+    assert dashboard.job("04000000")["driver_info"]["id"] == "04000000"
+
+
+def test_job_that_cannot_start_cannot_be_stopped(
+    dashboard: SimulatedDashboard, clock: FakeClock
+) -> None:
+    """A stop of a job that starts later keeps it from starting; one that never starts stays."""
+    dashboard.script("soon", pending=5.0)
+    dashboard.script("never", pending=INFINITY)
+    for job_id in ("soon", "never"):
+        submit(dashboard, job_id)
+        stop = request(dashboard, "POST", f"/api/jobs/{job_id}/stop")
+        assert stop.json() == {"stopped": True}
+    clock.advance(10.0)
+
+    assert dashboard.job("soon")["status"] == "STOPPED"
+    assert dashboard.job("never")["status"] == "PENDING"
