@@ -1,0 +1,62 @@
+"""What a command says: data on stdout, all else on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+__all__ = ["Output", "one_line"]
+
+
+class Output:
+    """Writes to the stdout and stderr that there are when it is made. For one thread.
+
+    `is_cut` is True once the reader of stdout has gone; what is written after that is dropped.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._stdout: TextIO | None = sys.stdout  # None when the program was started without
+        self._stderr: TextIO | None = sys.stderr
+        self.is_cut = False
+
+    def data(self, text: str, fields: Mapping[str, Any]) -> None:
+        """The text, or the fields as one JSON object on one line; blocks as stdout does."""
+        if self._stdout is None or self.is_cut:
+            return
+        try:
+            _write(self._stdout, json.dumps(fields) if self._as_json else text)
+        except BrokenPipeError:
+            self.is_cut = True
+            _discard(self._stdout)
+
+    def note(self, text: str) -> None:
+        """A line for people, on stderr."""
+        if self._stderr is None:
+            return
+        try:
+            _write(self._stderr, text)
+        except BrokenPipeError:
+            _discard(self._stderr)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """At most `limit` characters of a text, without line ends and what a terminal obeys."""
+    shown = "".join(char if char.isprintable() else "?" for char in text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 3] + "..."
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"  # what a terminal cannot show must not end a command
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is still buffered go nowhere, so that the interpreter can flush it at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

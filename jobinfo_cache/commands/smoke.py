@@ -1,0 +1,112 @@
+"""`jobinfo-cache smoke`: a controller loop over dashboards, as a check of the whole."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from jobinfo_cache import Cluster
+from jobinfo_cache.commands import options
+from jobinfo_cache.commands.exits import Exit, UsageError
+from jobinfo_cache.commands.output import Output
+from jobinfo_cache.commands.removal import remove_jobs
+from jobinfo_cache.commands.trial import Trial
+from jobinfo_cache.commands.workload import REAL, SIMULATED, custom_kinds, make_jobs
+from jobinfo_cache.testing import SimulatedDashboard
+
+__all__ = ["add_parser", "run"]
+
+_LATENCY = 0.06  # seconds of a simulated answer: over the limit, so no read can wait for one
+
+_EXAMPLES = """\
+examples:
+  jobinfo-cache smoke
+  jobinfo-cache smoke --jobs 200 --clusters 10 -o json
+  jobinfo-cache smoke --url http://127.0.0.1:8265 --jobs 8
+  jobinfo-cache smoke --url http://127.0.0.1:8265 --jobs 3 --entrypoint 'sleep 5' --keep
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser(
+        "smoke",
+        help="run a controller loop over simulated dashboards or a real one",
+        description="Submit jobs, follow them with the cached client from one thread until all "
+        "have ended, and check what was promised: no read takes over 50 ms (less the time in "
+        "which the machine let nothing of the program run), no end is missed or changes, no "
+        "thread is left, and the library prints nothing.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--url", help="a real dashboard (default: simulated ones)")
+    parser.add_argument(
+        "--clusters",
+        type=options.count,
+        metavar="N",
+        help="simulated dashboards (default: 2); with --url: views of it (default: 1)",
+    )
+    parser.add_argument(
+        "--jobs", type=options.count, default=20, metavar="N", help="how many (default: 20)"
+    )
+    parser.add_argument(
+        "--entrypoint",
+        metavar="COMMAND",
+        help="with --url: what every job runs, and must succeed "
+        "(default: eight kinds of jobs, some of which must fail)",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="with --url: do not delete the jobs at the end"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=options.seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="until all jobs must have ended (default: 60)",
+    )
+    options.add_shared(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(arguments: argparse.Namespace, output: Output) -> Exit:
+    """Do it; blocks for at most the timeout, and some requests and clean-up."""
+    token = options.token(arguments.token_file)
+    if arguments.url is None:
+        if arguments.entrypoint or arguments.keep:
+            raise UsageError("--entrypoint and --keep are for a real dashboard; name it by --url")
+        return _run_simulated(arguments, output, token)
+    return _run_real(arguments, output, token)
+
+
+def _run_simulated(arguments: argparse.Namespace, output: Output, token: str | Path | None) -> Exit:
+    settings = options.environment_settings(poll_interval="0.3")
+    secret = token.read_text().strip() if isinstance(token, Path) else token
+    with ExitStack() as stack:
+        simulators = {
+            Cluster("simulated", f"cluster-{number}"): stack.enter_context(
+                SimulatedDashboard(latency=_LATENCY, token=secret)
+            )
+            for number in range(arguments.clusters or 2)
+        }
+        jobs = make_jobs(SIMULATED, list(simulators), arguments.jobs)
+        for job in jobs:
+            job.script(simulators[job.key.cluster])
+        urls = {cluster: simulator.url for cluster, simulator in simulators.items()}
+        trial = Trial(jobs, urls, settings, token, output)
+        return trial.run(arguments.timeout)
+
+
+def _run_real(arguments: argparse.Namespace, output: Output, token: str | Path | None) -> Exit:
+    settings = options.environment_settings(poll_interval="1")
+    clusters = [Cluster("real", f"view-{number}") for number in range(arguments.clusters or 1)]
+    kinds = REAL if arguments.entrypoint is None else custom_kinds(arguments.entrypoint)
+    jobs = make_jobs(kinds, clusters, arguments.jobs)
+    trial = Trial(jobs, dict.fromkeys(clusters, arguments.url), settings, token, output)
+    try:
+        return trial.run(arguments.timeout)
+    finally:
+        if not arguments.keep:
+            remove_jobs(trial.submitted, trial.patient, output)

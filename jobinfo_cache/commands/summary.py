@@ -1,0 +1,85 @@
+"""What a smoke run found, and whether that is good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jobinfo_cache.commands.exits import Exit
+from jobinfo_cache.commands.pulse import Reading
+
+__all__ = ["Summary"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of a run (durations in seconds), and all that is wrong with them.
+
+    `stalled` is how long the machine let nothing of the program run during the slowest read.
+    `unfinished` are jobs that had not ended when the time was up.
+    """
+
+    statuses: Mapping[str, int]
+    unfinished: int
+    slowest: Reading | None
+    stalled: float
+    reads: int
+    requests: int
+    failures: int
+    oldest_age: float | None
+    threads_left: list[str]
+    duration: float
+    problems: list[str]
+
+    @property
+    def exit(self) -> Exit:
+        if self.problems:
+            return Exit.FAILED
+        return Exit.UNAVAILABLE if self.unfinished else Exit.OK
+
+    def text(self) -> str:
+        """For people: one figure a line, then the verdict."""
+        jobs = [f"{number} {status}" for status, number in sorted(self.statuses.items())]
+        if self.unfinished:
+            jobs.append(f"{self.unfinished} not ended in time")
+        rows = [
+            ("jobs", ", ".join(jobs)),
+            ("slowest read", self._slowest_text()),
+            ("reads", str(self.reads)),
+            ("requests", f"{self.requests} for reads, {self.failures} of their failures seen"),
+            ("oldest answer", "none" if self.oldest_age is None else f"{self.oldest_age:.2f} s"),
+            ("threads left", ", ".join(self.threads_left) or "none"),
+            ("took", f"{self.duration:.1f} s"),
+        ]
+        lines = [f"{name:<14} {value}" for name, value in rows]
+        lines += [f"{'wrong':<14} {problem}" for problem in self.problems]
+        verdict = {Exit.OK: "ok", Exit.FAILED: "FAILED"}.get(self.exit, "timed out")
+        return "\n".join([*lines, f"{'smoke':<14} {verdict}"])
+
+    def fields(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        slowest = self.slowest
+        return {
+            "ok": self.exit is Exit.OK,
+            "problems": self.problems,
+            "jobs": dict(self.statuses),
+            "unfinished": self.unfinished,
+            "slowest_read": None if slowest is None else round(slowest.wall, 6),
+            "slowest_read_cpu": None if slowest is None else round(slowest.cpu, 6),
+            "slowest_read_stalled": round(self.stalled, 6),
+            "reads": self.reads,
+            "requests": self.requests,
+            "failures": self.failures,
+            "oldest_answer": None if self.oldest_age is None else round(self.oldest_age, 3),
+            "threads_left": self.threads_left,
+            "duration": round(self.duration, 3),
+        }
+
+    def _slowest_text(self) -> str:
+        if self.slowest is None:
+            return "none"
+        text = f"{self.slowest.wall * 1000:.2f} ms (CPU {self.slowest.cpu * 1000:.2f} ms)"
+        if self.stalled:
+            text += f", the machine standing still for {self.stalled * 1000:.0f} ms of it"
+        return text
