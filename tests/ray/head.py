@@ -200,18 +200,21 @@ class RayHead:
         """End all of it: when the head is gone, its agents and its jobs are not."""
         assert self._process is not None
         assert self._place is not None
+        killed: set[int] = set()
         os.killpg(self._process.pid, signal.SIGKILL)
-        wait_until(self._is_swept, STOP_LIMIT)
+        wait_until(lambda: self._is_swept(killed), STOP_LIMIT)
         self._process.wait()
         shutil.rmtree(self._place, ignore_errors=True)
         self._process = None
 
-    def _is_swept(self) -> bool:
+    def _is_swept(self, killed: set[int]) -> bool:
         left = self.processes()
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        return not left
+        # A process that is dying has lost its mark already, and is remembered for that.
+        killed.update(left)
+        return not left and not any(map(is_running, killed))
 
 
 def wait_until(is_done: Callable[[], bool], limit: float) -> bool:
@@ -250,13 +253,22 @@ def _living(group: int, mark: bytes) -> list[int]:
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            state, _, of_group = (place / "stat").read_text().rpartition(")")[2].split()[:3]
+            of_group = (place / "stat").read_text().rpartition(")")[2].split()[2]
             marked = mark in (place / "environ").read_bytes().split(b"\0")
         except OSError:
             continue  # ended meanwhile, or another user's
-        if state != "Z" and (marked or int(of_group) == group):
-            found.append(int(place.name))
+        pid = int(place.name)
+        if (marked or int(of_group) == group) and is_running(pid):
+            found.append(pid)
     return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process has that id; one that has ended and was not reaped yet is none."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
 
 
 def ray_bin() -> Path:

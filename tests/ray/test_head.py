@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.ray.head import RayHead, wait_until
+from tests.ray.head import RayHead, is_running, wait_until
 
 pytestmark = pytest.mark.ray
 
@@ -54,14 +54,6 @@ def test_a_command_runs_beside_a_head() -> None:
     command = [sys.executable, "-c", code, "{url}/api/jobs/"]
     done = subprocess.run([sys.executable, "-m", "tests.ray.head", "--", *command], check=False)
     assert done.returncode == 7
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process has that id; one that only waits for its parent's notice is none."""
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
 
 
 def submit_endless(head: RayHead, job_id: str) -> None:
