@@ -18,7 +18,7 @@ from jobinfo_cache.errors import (
     JobConflict,
     JobNotFound,
 )
-from jobinfo_cache.model import JobInfo
+from jobinfo_cache.job import JobInfo
 
 __all__ = ["Answer", "Redact", "bad", "job_info", "job_list", "printable", "refusal", "without"]
 

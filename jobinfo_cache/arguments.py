@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from jobinfo_cache.model import check_job_id
+from jobinfo_cache.job import check_job_id
 
 __all__ = [
     "checked_config",
@@ -28,7 +28,7 @@ __all__ = [
 
 _FORM = "http(s)://host[:port][/prefix]"
 _HOST = re.compile(r"[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._~-]+)?\]")
-_PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@-]*|%[0-9A-Fa-f]{2})*")
+_PATH = re.compile(r"([/A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
 
 
 def checked_url(url: str) -> str:
@@ -137,6 +137,8 @@ def texts_in(value: Any) -> list[str]:
 
 def _split(url: str) -> SplitResult | None:
     """The parts of an http(s) URL with a host and a possible port; None for anything else."""
+    if not url.isprintable() or " " in url:  # which `urlsplit` drops in part
+        return None
     try:
         parts = urlsplit(url)
         port = parts.port

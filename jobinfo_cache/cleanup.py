@@ -6,9 +6,9 @@ import threading
 
 from jobinfo_cache.clock import Clock
 from jobinfo_cache.connections import Connections
+from jobinfo_cache.dispatcher import join_thread
 from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.instrumentation import get_logger
-from jobinfo_cache.pool import join_thread
 from jobinfo_cache.store import Store
 
 __all__ = ["Cleanup"]

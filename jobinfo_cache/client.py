@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,14 +12,13 @@ from jobinfo_cache.errors import (
     DashboardAuthError,
     DashboardError,
     JobConflict,
-    JobNotFound,
-    WaitTimeout,
 )
-from jobinfo_cache.model import Cluster, JobInfo, JobSnapshot, check_job_id
+from jobinfo_cache.job import JobInfo, check_job_id
+from jobinfo_cache.model import Cluster, JobSnapshot
+from jobinfo_cache.waiting import wait_for_job
 
 if TYPE_CHECKING:
     from jobinfo_cache.cache import JobInfoCache
-    from jobinfo_cache.clock import Event
     from jobinfo_cache.engine import Engine
 
 __all__ = ["CachedDashboardClient"]
@@ -132,45 +130,7 @@ class CachedDashboardClient:
         `DashboardAuthError` when a poll that began after the call says so; `RuntimeError` inside
         `on_change`, whose thread is needed for polling.
         """
-        if self._engine.notifier.in_callback:
-            raise RuntimeError("wait would block the worker that on_change runs in")
-        if not timeout >= 0:
-            raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds from 0")
-        began = self._monotonic()
-        with self._told_of(check_job_id(job_id)) as event:
-            while True:
-                event.clear()
-                snapshot = self.lookup(job_id)
-                info = snapshot.info if snapshot.fresh else None
-                if info is not None and (info.status.is_terminal or (until and until(info))):
-                    return info
-                self._raise_final(snapshot, began)
-                left = began + timeout - self._monotonic()
-                if left <= 0:
-                    text = f"job {job_id!r} of cluster {self.cluster}: not there in {timeout} s"
-                    raise WaitTimeout(text, last_info=snapshot.info)
-                event.wait(min(left, snapshot.retry_after or left))
-
-    def _raise_final(self, snapshot: JobSnapshot, began: float) -> None:
-        entry = self._find(snapshot.job_id)
-        is_new = entry is not None and entry.record.error_at >= began
-        if is_new and isinstance(snapshot.error, (JobNotFound, DashboardAuthError)):
-            raise snapshot.error
-
-    @contextmanager
-    def _told_of(self, job_id: str) -> Iterator[Event]:
-        """An event that is set at each outcome of the job's polls, and when its entry goes."""
-        event = self._engine.clock.event()
-        waiters = self._state.waiters
-        with self._engine.store.lock:
-            waiters.setdefault(job_id, []).append(event)
-        try:
-            yield event
-        finally:
-            with self._engine.store.lock:
-                waiters[job_id].remove(event)
-                if not waiters[job_id]:
-                    del waiters[job_id]
+        return wait_for_job(self._engine, self._state, job_id, timeout, until)
 
     # Requests: straight to the dashboard, in the caller's thread
 

@@ -14,7 +14,7 @@ from jobinfo_cache import answers, arguments
 from jobinfo_cache.answers import Answer
 from jobinfo_cache.credentials import Credentials, SentHeaders, Token
 from jobinfo_cache.errors import DashboardAuthError
-from jobinfo_cache.model import JobInfo, check_job_id
+from jobinfo_cache.job import JobInfo, check_job_id
 from jobinfo_cache.transport import Transport
 
 __all__ = ["DashboardClient"]

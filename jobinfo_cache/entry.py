@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from jobinfo_cache.costs import Costs
 from jobinfo_cache.errors import DashboardError
-from jobinfo_cache.model import Cluster, JobChange, JobInfo
+from jobinfo_cache.job import JobInfo
+from jobinfo_cache.model import Cluster, JobChange
 
 if TYPE_CHECKING:
     from jobinfo_cache.clock import Event

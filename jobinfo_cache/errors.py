@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from jobinfo_cache.model import JobInfo
+    from jobinfo_cache.job import JobInfo
 
 __all__ = [
     "BadResponse",

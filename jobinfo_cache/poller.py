@@ -16,8 +16,9 @@ from jobinfo_cache.errors import (
     JobNotFound,
 )
 from jobinfo_cache.instrumentation import get_logger
+from jobinfo_cache.job import JobInfo
 from jobinfo_cache.lanes import Lanes
-from jobinfo_cache.model import Cluster, JobInfo
+from jobinfo_cache.model import Cluster
 from jobinfo_cache.notifier import Notifier
 from jobinfo_cache.settings import Settings
 from jobinfo_cache.store import Store

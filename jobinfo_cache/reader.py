@@ -11,7 +11,8 @@ from jobinfo_cache.clock import Clock
 from jobinfo_cache.entry import NOTHING, ClusterState, Entry, Record
 from jobinfo_cache.errors import CacheClosed, TryAgain
 from jobinfo_cache.instrumentation import Counter
-from jobinfo_cache.model import JobInfo, JobSnapshot, check_job_id
+from jobinfo_cache.job import JobInfo, check_job_id
+from jobinfo_cache.model import JobSnapshot
 from jobinfo_cache.pool import WorkerPool
 from jobinfo_cache.settings import Settings
 from jobinfo_cache.store import Store

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from lru import LRU
-
 from jobinfo_cache.clock import Clock
-from jobinfo_cache.entry import NOTHING, ClusterState, Entry, LRUKey, Record
+from jobinfo_cache.entry import NOTHING, ClusterState, Entry, Record
 from jobinfo_cache.errors import CacheClosed, DashboardError
 from jobinfo_cache.fork import renew_after_fork
-from jobinfo_cache.model import Cluster, JobChange, JobInfo
+from jobinfo_cache.job import JobInfo
+from jobinfo_cache.model import Cluster, JobChange
+from jobinfo_cache.read_order import ReadOrder
 from jobinfo_cache.schedule import Schedule
 from jobinfo_cache.settings import Settings
 
@@ -29,7 +29,6 @@ __all__ = ["Store"]
 
 Cause = Literal["evicted", "expired", "forgotten"]
 
-_MOST_LOOKS = 64  # entries looked at to make room for one, so that no read takes long
 _SLICE = 100  # entries that one hold of the lock expires
 
 
@@ -52,9 +51,9 @@ class Store:
 
     def start_empty(self) -> None:
         """Set the state of a store without entries; a fork's child begins so."""
-        # The lock guards the LRU and all that entries and clusters hold.
+        # The lock guards the order and all that entries and clusters hold.
         self.lock = threading.RLock()
-        self._lru: LRU[LRUKey, Entry] = LRU(self._settings.cache_size)
+        self._order = ReadOrder(self._settings.cache_size)
         self._exceeded_at = -math.inf
         self._exceeded_untold = False
         states = self.clusters()
@@ -104,7 +103,7 @@ class Store:
             if self._is_exceeded(now):
                 entry.due_at = max(now, state.next_due)
             state.entries[job_id] = entry
-            self._lru[entry.lru_key] = entry
+            self._order.put(entry)
             return entry
 
     def tell_failure(self, entry: Entry, record: Record) -> bool:
@@ -135,22 +134,14 @@ class Store:
             return max(due, entry.state.not_before) - now
 
     def _make_room(self, now: float, number: int) -> bool:
-        """Evict if the store is full (lock held): the least recently read entry whose newest
-        outcome was handed out, as far as a bounded search finds one."""
-        if len(self._lru) < self._settings.cache_size:
-            return True
-        for _ in range(min(len(self._lru), _MOST_LOOKS)):
-            key, entry = self._lru.peek_last_item()  # type: ignore[misc] # it is not empty
-            was_read = entry.read_number > entry.placed_number
-            if not was_read and entry.handed_out is entry.record:
-                self._remove(entry, "evicted")
-                if entry.is_live:
-                    self._exceed(now)
-                return True
-            entry.placed_number = number  # a second chance, at the other end
-            self._lru.get(key)
-        self._exceed(now)
-        return False
+        """Evict an entry if the store is full (lock held); False if none may go."""
+        room = self._order.room(number)
+        if room.victim is not None:
+            self._remove(room.victim, "evicted")
+        if not room.is_there or (room.victim is not None and room.victim.is_live):
+            self._exceeded_untold = self._exceeded_untold or not self._is_exceeded(now)
+            self._exceeded_at = now
+        return room.is_there
 
     # Rounds
 
@@ -293,14 +284,14 @@ class Store:
             new.placed_number = entry.placed_number
             new.read_at = entry.read_at
             entry.state.entries[entry.job_id] = new
-            self._lru[entry.lru_key] = new
+            self._order.put(new)
             return True
 
     def expire(self) -> list[Entry]:
         """Remove what nobody has read for `expiry`, some at a time; returns what was removed."""
         deadline = self._clock.monotonic() - self._settings.expiry
         with self.lock:
-            entries = list(self._lru.values())
+            entries = self._order.entries()
         expired = [entry for entry in entries if _is_unread_since(entry, deadline)]
         removed = []
         for start in range(0, len(expired), _SLICE):
@@ -314,7 +305,7 @@ class Store:
         """Drop all entries, for good; nothing is stored any more."""
         self.is_closed = True
         with self.lock:
-            self._lru.clear()
+            self._order.clear()
             for state in self.clusters():
                 state.entries.clear()
 
@@ -323,7 +314,7 @@ class Store:
         if not _is_current(entry):
             return False
         entry.state.entries.pop(entry.job_id, None)
-        self._lru.pop(entry.lru_key, None)
+        self._order.discard(entry)
         self.counts[cause] += 1
         return True
 
@@ -344,11 +335,7 @@ class Store:
     def entries(self) -> list[Entry]:
         """All entries, for statistics."""
         with self.lock:
-            return list(self._lru.values())
-
-    def _exceed(self, now: float) -> None:
-        self._exceeded_untold = self._exceeded_untold or not self._is_exceeded(now)
-        self._exceeded_at = now
+            return self._order.entries()
 
     def _is_exceeded(self, now: float) -> bool:
         return now - self._exceeded_at < self._settings.expiry

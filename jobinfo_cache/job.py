@@ -1,0 +1,262 @@
+"""A job as a dashboard describes it: its id, its status, and all that is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError
+from datetime import datetime, timedelta, timezone
+from typing import Any, ClassVar, NoReturn
+
+from jobinfo_cache.errors import InvalidJobId
+
+__all__ = ["JobInfo", "JobStatus", "check_job_id"]
+
+MAX_JOB_ID_LENGTH = 1024
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def check_job_id(job_id: str) -> str:
+    """The id as an exact `str`; raises `InvalidJobId` if no request could name such a job.
+
+    An empty id, "." and ".." make a dashboard answer about other things (its whole list).
+    """
+    if not isinstance(job_id, str):
+        raise InvalidJobId(f"job_id must be a str, not {type(job_id).__name__}")
+    if job_id in ("", ".", ".."):
+        raise InvalidJobId(f"job_id is {job_id!r}; it must name one job")
+    if len(job_id) > MAX_JOB_ID_LENGTH:
+        raise InvalidJobId(
+            f"job_id {job_id[:32]!r}… has {len(job_id)} characters; at most {MAX_JOB_ID_LENGTH} go"
+        )
+    if not job_id.isprintable() and any(_is_control(char) for char in job_id):
+        raise InvalidJobId(f"job_id {job_id[:64]!r} holds a control character or half a character")
+    return str(job_id)
+
+
+def _is_control(char: str) -> bool:
+    code = ord(char)
+    return code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000
+
+
+class JobStatus(str):
+    """The status of a job: its text, as the dashboard sent it.
+
+    A text that Ray does not use today is kept and is not terminal. `str()`, `format()` and JSON
+    give the bare text. An empty text is a `ValueError`.
+    """
+
+    __slots__ = ()
+
+    PENDING: ClassVar[JobStatus]
+    RUNNING: ClassVar[JobStatus]
+    STOPPED: ClassVar[JobStatus]
+    SUCCEEDED: ClassVar[JobStatus]
+    FAILED: ClassVar[JobStatus]
+
+    def __new__(cls, text: str) -> JobStatus:
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"{text!r} is no status; it must be a text that is not empty")
+        return _KNOWN.get(text) or super().__new__(cls, text)
+
+    @property
+    def is_terminal(self) -> bool:
+        """True for STOPPED, SUCCEEDED and FAILED: the job has ended and changes no more."""
+        return self in _TERMINAL
+
+    def __repr__(self) -> str:
+        return f"JobStatus({super().__repr__()})"
+
+    def __copy__(self) -> JobStatus:
+        return self
+
+    def __deepcopy__(self, memo: object) -> JobStatus:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JobStatus, (str(self),)
+
+
+_KNOWN: dict[str, JobStatus] = {}
+for _text in ("PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"):
+    _KNOWN[_text] = JobStatus(_text)
+    setattr(JobStatus, _text, _KNOWN[_text])
+_TERMINAL = frozenset({"STOPPED", "SUCCEEDED", "FAILED"})
+
+
+class JobInfo:
+    """What a dashboard said about one job. Immutable and hashable; safe from any thread.
+
+    A field that was missing, null or of an odd type is None. Mappings are handed out as fresh
+    copies. `fetched_at` (aware UTC) is when the request was sent, so the value is never older
+    than that. `raw` is the whole answer, fields of newer Ray versions included.
+    Made from a dashboard's JSON object; raises `ValueError` if that has no status.
+    """
+
+    __slots__ = ("_raw", "fetched_at", "status")
+
+    status: JobStatus
+    fetched_at: datetime
+    _raw: Mapping[str, Any]
+
+    def __init__(self, raw: Mapping[str, Any], *, fetched_at: datetime) -> None:
+        set_field = object.__setattr__
+        set_field(self, "_raw", raw)
+        set_field(self, "status", JobStatus(raw.get("status")))  # type: ignore[arg-type]
+        set_field(self, "fetched_at", fetched_at)
+
+    def stamped(self, fetched_at: datetime) -> JobInfo:
+        """The same answer with another `fetched_at`."""
+        return JobInfo(self._raw, fetched_at=fetched_at)
+
+    @property
+    def job_id(self) -> str | None:
+        """Ray's own id ("03000000"); None for a submission whose driver has not connected."""
+        return self._text("job_id")
+
+    @property
+    def submission_id(self) -> str | None:
+        """The id the job was submitted under; None for a driver job."""
+        return self._text("submission_id")
+
+    @property
+    def type(self) -> str | None:
+        """ "SUBMISSION" or "DRIVER"."""
+        return self._text("type")
+
+    @property
+    def entrypoint(self) -> str | None:
+        """The command that runs."""
+        return self._text("entrypoint")
+
+    @property
+    def message(self) -> str | None:
+        """The dashboard's words on the status; for a failed job up to 20,000 characters of log."""
+        return self._text("message")
+
+    @property
+    def error_type(self) -> str | None:
+        """Why the job failed, as one word of Ray's."""
+        return self._text("error_type")
+
+    @property
+    def start_time(self) -> datetime | None:
+        """When the job was submitted (aware UTC)."""
+        return self._time("start_time")
+
+    @property
+    def end_time(self) -> datetime | None:
+        """When the job ended (aware UTC)."""
+        return self._time("end_time")
+
+    @property
+    def metadata(self) -> dict[str, Any] | None:
+        """What the submitter attached, as a fresh copy."""
+        return self._mapping("metadata")
+
+    @property
+    def runtime_env(self) -> dict[str, Any] | None:
+        """The job's runtime environment, secrets included, as a fresh copy; not in `repr`."""
+        return self._mapping("runtime_env")
+
+    @property
+    def driver_info(self) -> dict[str, Any] | None:
+        """The driver's id, node address and pid, as a fresh copy."""
+        return self._mapping("driver_info")
+
+    @property
+    def driver_agent_http_address(self) -> str | None:
+        """Where the agent of the driver's node listens."""
+        return self._text("driver_agent_http_address")
+
+    @property
+    def driver_node_id(self) -> str | None:
+        """The node that the driver runs on."""
+        return self._text("driver_node_id")
+
+    @property
+    def driver_exit_code(self) -> int | None:
+        """The exit code of the entrypoint, once it has ended."""
+        value = self._raw.get("driver_exit_code")
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The whole answer as a fresh copy, secrets included."""
+        return dict(_fresh_copy(self._raw))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields but `raw`, ready for JSON: times as ISO 8601 texts. Holds `runtime_env`."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
+        for name in ("start_time", "end_time", "fetched_at"):
+            if fields[name] is not None:
+                fields[name] = fields[name].isoformat()
+        fields["status"] = str(self.status)
+        return fields
+
+    def _text(self, name: str) -> str | None:
+        value = self._raw.get(name)
+        return value if isinstance(value, str) else None
+
+    def _mapping(self, name: str) -> dict[str, Any] | None:
+        value = self._raw.get(name)
+        return _fresh_copy(value) if isinstance(value, dict) else None
+
+    def _time(self, name: str) -> datetime | None:
+        value = self._raw.get(name)
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not value:
+            return None
+        try:
+            return _EPOCH + timedelta(milliseconds=value)
+        except (OverflowError, ValueError):
+            return None
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JobInfo):
+            return NotImplemented
+        return self.fetched_at == other.fetched_at and self._raw == other._raw
+
+    def __hash__(self) -> int:
+        return hash((self.submission_id, self.job_id, self.status, self.fetched_at))
+
+    def __repr__(self) -> str:
+        shown = ("submission_id", "job_id", "type", "status", "entrypoint", "fetched_at")
+        return f"JobInfo({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _job_info, (self._raw, self.fetched_at)
+
+
+_FIELDS = (
+    "job_id",
+    "submission_id",
+    "type",
+    "status",
+    "entrypoint",
+    "message",
+    "error_type",
+    "start_time",
+    "end_time",
+    "metadata",
+    "runtime_env",
+    "driver_info",
+    "driver_agent_http_address",
+    "driver_node_id",
+    "driver_exit_code",
+    "fetched_at",
+)
+
+
+def _job_info(raw: Mapping[str, Any], fetched_at: datetime) -> JobInfo:
+    return JobInfo(raw, fetched_at=fetched_at)
+
+
+def _fresh_copy(value: Any) -> Any:
+    # Through JSON, where the value came from: one C call deep, however deep the value.
+    return json.loads(json.dumps(value))
