@@ -1,0 +1,1 @@
+"""The benchmark: this library beside other ways to do the same work (`make bench`)."""
