@@ -304,17 +304,13 @@ class TestLateReplies:
         assert peeked is None or peeked.info is None
         assert core.cache.stats().stale_replies_dropped == 1
 
-    @pytest.mark.parametrize(
-        "act",
-        [WRITES["forget"], WRITES["stop"], WRITES["delete"]],
-        ids=["forget", "stop", "delete"],
-    )
+    @pytest.mark.parametrize("act", WRITES.values(), ids=WRITES)
     def test_under_the_other_id_is_dropped(self, clock: FakeClock, act: Act) -> None:
         """Ray knows a submission by two ids: a write by one outdates replies by the other."""
         known = make_info("SUCCEEDED", submission_id="a", job_id="0300")
         core = Core(clock, known)
         core.add("0300")
-        core.dashboard.during = lambda: WRITES[act](core)
+        core.dashboard.during = lambda: act(core)
         core.poll()
 
         assert core.cache.stats().stale_replies_dropped == 1
