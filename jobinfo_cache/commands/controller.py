@@ -24,8 +24,9 @@ __all__ = ["Controller"]
 class Controller:
     """Reconciles jobs until all have ended. For one thread; only `agenda.put` is for others.
 
-    `ended` holds the first terminal answer about each job. `oldest_age` (seconds) is the greatest
-    age of an answer about a live job that a read gave.
+    `ended` holds the first terminal answer about each job, `changed` a later one that differs.
+    `oldest_age` (seconds) is the greatest age of an answer about a live job, `failures` counts
+    the requests whose failure was seen.
     """
 
     def __init__(
@@ -46,8 +47,8 @@ class Controller:
         self.oldest_age: float | None = None
         self.failures = 0
 
-    def run(self, deadline: float) -> bool:
-        """Work until all jobs have ended (True), or until `deadline` (monotonic).
+    def run(self, deadline: float) -> None:
+        """Work until all jobs have ended, or until `deadline` (monotonic).
 
         Blocks for the next thing to do, and for the request that stops a job. Raises
         `JobNotFound` and `DashboardAuthError`; sits out all other failures.
@@ -57,9 +58,8 @@ class Controller:
         while len(self.ended) < len(self._jobs):
             due = self._agenda.take(deadline)
             if due is None:
-                return False
+                return
             self.reconcile(self._jobs[due])
-        return True
 
     def reconcile(self, job: Job) -> None:
         """Look at the job, do what is to be done, and say when to look again."""

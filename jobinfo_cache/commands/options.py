@@ -5,20 +5,29 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
-from jobinfo_cache import DashboardClient, Settings
+from jobinfo_cache import DashboardClient, Settings, __version__
 from jobinfo_cache.commands.exits import UsageError
 
-__all__ = ["add_shared", "count", "dashboard_client", "environment_settings", "seconds", "token"]
-
-_T = TypeVar("_T")
+__all__ = [
+    "add_shared",
+    "count",
+    "count_from_none",
+    "dashboard_client",
+    "delay",
+    "environment_settings",
+    "seconds",
+    "simulated_token",
+    "token",
+]
 
 
 def add_shared(parser: argparse.ArgumentParser) -> None:
     """The options of every command."""
+    parser.add_argument("--version", action="version", version=f"jobinfo-cache {__version__}")
     parser.add_argument(
         "-o",
         "--output",
@@ -37,24 +46,43 @@ def add_shared(parser: argparse.ArgumentParser) -> None:
 
 def seconds(text: str) -> float:
     """A duration above 0."""
-    value = _number(float, text)
-    if not 0 < value < math.inf:
+    value = delay(text)
+    if not value:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
+def delay(text: str) -> float:
+    """A duration from 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return value
 
 
 def count(text: str) -> int:
     """A whole number of at least 1."""
-    value = _number(int, text)
-    if value < 1:
+    value = count_from_none(text)
+    if not value:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
     return value
 
 
-def token(token_file: Path | None, environ: Mapping[str, str] = os.environ) -> str | Path | None:
-    """The token, or the file that it is read from, as the dashboard client takes it.
+def count_from_none(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
 
-    A file is read here once, and not used: it must be there from the start. Raises `UsageError`.
+
+def token(token_file: Path | None, environ: Mapping[str, str] = os.environ) -> str | Path | None:
+    """The token, or the file to read it from, as the dashboard client takes it.
+
+    A file is handed on, so that a new token in it is found; a pipe can be read only once, and is
+    read here. Raises `UsageError` for one that cannot be read or is empty.
     """
     if token_file is not None:
         return _checked_file(token_file, "--token-file")
@@ -65,6 +93,11 @@ def token(token_file: Path | None, environ: Mapping[str, str] = os.environ) -> s
     return None
 
 
+def simulated_token(token: str | Path | None) -> str | None:
+    """The token that a simulated dashboard is to ask for."""
+    return token.read_text(errors="replace").strip() if isinstance(token, Path) else token
+
+
 def dashboard_client(url: str, token: str | Path | None, timeout: float) -> DashboardClient:
     """A plain client of the dashboard that the user named; raises `UsageError`."""
     try:
@@ -73,31 +106,25 @@ def dashboard_client(url: str, token: str | Path | None, timeout: float) -> Dash
         raise UsageError(str(error)) from error
 
 
-def environment_settings(**defaults: str) -> Settings:
-    """Settings from the environment, with other defaults; raises `UsageError`."""
-    environ = dict(os.environ)
-    for name, text in defaults.items():
-        variable = f"JOBINFO_CACHE_{name.upper()}"
-        if not environ.get(variable, "").strip():
-            environ[variable] = text
+def environment_settings(poll_interval: float | None = None) -> Settings:
+    """Settings from the environment; raises `UsageError`.
+
+    `poll_interval` (seconds) is used if the environment names none.
+    """
     try:
-        return Settings.from_env(environ)
+        settings = Settings.from_env()
+        if poll_interval is None or os.environ.get("JOBINFO_CACHE_POLL_INTERVAL", "").strip():
+            return settings
+        return replace(settings, poll_interval=poll_interval)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
-def _number(kind: Callable[[str], _T], text: str) -> _T:
+def _checked_file(path: Path, source: str) -> str | Path:
     try:
-        return kind(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-
-
-def _checked_file(path: Path, source: str) -> Path:
-    try:
-        is_empty = not path.read_bytes().strip()
+        content = path.read_text(errors="replace").strip()
     except OSError as error:
         raise UsageError(f"{source}: cannot read {str(path)!r}: {error.strerror}") from error
-    if is_empty:
+    if not content:
         raise UsageError(f"{source}: {str(path)!r} is empty; it must hold the token")
-    return path
+    return path if path.is_file() else content

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from jobinfo_cache import Cluster, DashboardClient, DashboardError, JobNotFound
+from jobinfo_cache import Cluster, DashboardClient, DashboardError, JobConflict, JobNotFound
 from jobinfo_cache.commands.output import Output, one_line
 from jobinfo_cache.commands.workload import Job
 
@@ -24,23 +24,15 @@ def remove_jobs(
 
     Says on stderr what had to be left there; raises no error of a dashboard.
     """
-    if not jobs:
-        return
-    output.note(f"removing {len(jobs)} jobs")
+    if jobs:
+        output.note(f"removing {len(jobs)} jobs")
     for cluster, dashboard in dashboards.items():
         ids = [job.key.job_id for job in jobs if job.key.cluster == cluster]
         try:
             _end(ids, dashboard)
+            _delete(ids, dashboard, output)
         except DashboardError as error:
-            output.note(f"could not look after the jobs to remove: {one_line(str(error))}")
-    threading.Event().wait(SETTLED)
-    for job in jobs:
-        try:
-            dashboards[job.key.cluster].delete_job(job.key.job_id)
-        except JobNotFound:
-            continue
-        except DashboardError as error:
-            output.note(f"job {job.key.job_id} is left there: {one_line(str(error))}")
+            output.note(f"jobs may be left there: {one_line(str(error))}")
 
 
 def _end(ids: Sequence[str], dashboard: DashboardClient) -> None:
@@ -50,6 +42,19 @@ def _end(ids: Sequence[str], dashboard: DashboardClient) -> None:
     deadline = time.monotonic() + _END_LIMIT
     while _live(ids, dashboard) and time.monotonic() < deadline:
         threading.Event().wait(_LOOK)
+
+
+def _delete(ids: Sequence[str], dashboard: DashboardClient, output: Output) -> None:
+    """Delete the records of jobs that have just ended."""
+    if ids:
+        threading.Event().wait(SETTLED)
+    for job_id in ids:
+        try:
+            dashboard.delete_job(job_id)
+        except JobNotFound:
+            continue  # a submission that did not get there
+        except JobConflict as error:
+            output.note(f"job {job_id} is left there: {one_line(str(error))}")
 
 
 def _live(ids: Sequence[str], dashboard: DashboardClient) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import threading
-from pathlib import Path
 from typing import Any
 
 from jobinfo_cache.commands import options
@@ -46,14 +45,14 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--jobs",
-        type=options.count,
+        type=options.count_from_none,
         default=0,
         metavar="N",
         help="jobs that are there from the start: of each four, two succeed (after 22 and 45 s), "
         "one fails (after 11 s) and one runs until it is stopped (default: none)",
     )
     parser.add_argument(
-        "--latency", type=options.seconds, default=0.0, metavar="S", help="seconds per answer"
+        "--latency", type=options.delay, default=0.0, metavar="S", help="seconds per answer"
     )
     parser.add_argument(
         "--fault",
@@ -67,9 +66,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> Exit:
     """Serve until a signal ends it."""
-    token = options.token(arguments.token_file)
-    if isinstance(token, Path):
-        token = token.read_text().strip()
+    token = options.simulated_token(options.token(arguments.token_file))
     dashboard = SimulatedDashboard(port=arguments.port, token=token, latency=arguments.latency)
     for number in range(arguments.jobs):
         dashboard.add_job(f"job-{number + 1}", **_SCRIPTS[number % len(_SCRIPTS)])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from jobinfo_cache import Cluster
+from jobinfo_cache import Cluster, DashboardClient
 from jobinfo_cache.commands import options
 from jobinfo_cache.commands.exits import Exit, UsageError
 from jobinfo_cache.commands.output import Output
@@ -18,6 +19,9 @@ from jobinfo_cache.testing import SimulatedDashboard
 
 __all__ = ["add_parser", "run"]
 
+_SIMULATED_INTERVAL = 0.3  # seconds
+_REAL_INTERVAL = 1.0
+_PATIENCE = 30.0
 _LATENCY = 0.06  # seconds of a simulated answer: over the limit, so no read can wait for one
 
 _EXAMPLES = """\
@@ -82,12 +86,11 @@ def run(arguments: argparse.Namespace, output: Output) -> Exit:
 
 
 def _run_simulated(arguments: argparse.Namespace, output: Output, token: str | Path | None) -> Exit:
-    settings = options.environment_settings(poll_interval="0.3")
-    secret = token.read_text().strip() if isinstance(token, Path) else token
+    settings = options.environment_settings(_SIMULATED_INTERVAL)
     with ExitStack() as stack:
         simulators = {
             Cluster("simulated", f"cluster-{number}"): stack.enter_context(
-                SimulatedDashboard(latency=_LATENCY, token=secret)
+                SimulatedDashboard(latency=_LATENCY, token=options.simulated_token(token))
             )
             for number in range(arguments.clusters or 2)
         }
@@ -95,18 +98,37 @@ def _run_simulated(arguments: argparse.Namespace, output: Output, token: str | P
         for job in jobs:
             job.script(simulators[job.key.cluster])
         urls = {cluster: simulator.url for cluster, simulator in simulators.items()}
-        trial = Trial(jobs, urls, settings, token, output)
-        return trial.run(arguments.timeout)
+        dashboards = _dashboards(urls, token, settings.request_timeout)
+        patient = _patient(urls, token, arguments.timeout, stack)
+        return Trial(jobs, dashboards, patient, settings, output).run(arguments.timeout)
 
 
 def _run_real(arguments: argparse.Namespace, output: Output, token: str | Path | None) -> Exit:
-    settings = options.environment_settings(poll_interval="1")
+    settings = options.environment_settings(_REAL_INTERVAL)
     clusters = [Cluster("real", f"view-{number}") for number in range(arguments.clusters or 1)]
     kinds = REAL if arguments.entrypoint is None else custom_kinds(arguments.entrypoint)
     jobs = make_jobs(kinds, clusters, arguments.jobs)
-    trial = Trial(jobs, dict.fromkeys(clusters, arguments.url), settings, token, output)
-    try:
-        return trial.run(arguments.timeout)
-    finally:
+    urls = dict.fromkeys(clusters, arguments.url)
+    with ExitStack() as stack:
+        dashboards = _dashboards(urls, token, settings.request_timeout)
+        patient = _patient(urls, token, arguments.timeout, stack)
+        trial = Trial(jobs, dashboards, patient, settings, output)
         if not arguments.keep:
-            remove_jobs(trial.submitted, trial.patient, output)
+            stack.callback(remove_jobs, trial.submitted, patient, output)
+        return trial.run(arguments.timeout)
+
+
+def _patient(
+    urls: Mapping[Cluster, str], token: str | Path | None, timeout: float, stack: ExitStack
+) -> dict[Cluster, DashboardClient]:
+    """Clients for requests that may take long: a new head is slow to accept its first job."""
+    clients = _dashboards(urls, token, min(timeout, _PATIENCE))
+    for client in clients.values():
+        stack.enter_context(client)
+    return clients
+
+
+def _dashboards(
+    urls: Mapping[Cluster, str], token: str | Path | None, timeout: float
+) -> dict[Cluster, DashboardClient]:
+    return {cluster: options.dashboard_client(url, token, timeout) for cluster, url in urls.items()}

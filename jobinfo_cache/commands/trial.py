@@ -6,10 +6,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from jobinfo_cache import Cluster, JobChange, JobInfo, JobInfoCache, Settings, Stats
-from jobinfo_cache.commands import checks, options
+from jobinfo_cache import (
+    Cluster,
+    DashboardClient,
+    JobChange,
+    JobInfo,
+    JobInfoCache,
+    Settings,
+    Stats,
+)
+from jobinfo_cache.commands import checks
 from jobinfo_cache.commands.agenda import Agenda
 from jobinfo_cache.commands.controller import Controller
 from jobinfo_cache.commands.exits import Exit
@@ -21,35 +28,27 @@ from jobinfo_cache.commands.workload import Job, JobKey
 
 __all__ = ["Trial"]
 
-_PATIENCE = 30.0  # seconds; a head that has just started takes its time to accept a job
-
 
 class Trial:
     """Submits the jobs, follows them to their ends, and says what was wrong. Runs once.
 
-    `patient` are plain clients for requests that may take long. `submitted` are the jobs that the
-    dashboards may have.
+    `dashboards` are for the cache, `patient` for direct requests that may take long.
+    `submitted` are the jobs that the dashboards may have.
     """
 
     def __init__(
         self,
         jobs: Sequence[Job],
-        urls: Mapping[Cluster, str],
+        dashboards: Mapping[Cluster, DashboardClient],
+        patient: Mapping[Cluster, DashboardClient],
         settings: Settings,
-        token: str | Path | None,
         output: Output,
     ) -> None:
         self._jobs = jobs
+        self._dashboards = dashboards
+        self._patient = patient
         self._settings = settings
         self._output = output
-        self._dashboards = {
-            cluster: options.dashboard_client(url, token, settings.request_timeout)
-            for cluster, url in urls.items()
-        }
-        self.patient = {
-            cluster: options.dashboard_client(url, token, _PATIENCE)
-            for cluster, url in urls.items()
-        }
         self.submitted: list[Job] = []
         self._agenda: Agenda[JobKey] = Agenda()
         self._pulse = Pulse()
@@ -70,9 +69,7 @@ class Trial:
                 stats = cache.stats()
                 in_time = cache.close()
             left = [thread.name for thread in threading.enumerate() if _is_new(thread, others)]
-            problems = checks.about_jobs(self._jobs, controller, self.patient)
-        for dashboard in self.patient.values():
-            dashboard.close()
+            problems = checks.about_jobs(self._jobs, controller, self._patient)
         problems += checks.about_reads(controller.meter, self._pulse)
         problems += checks.about_the_end(in_time, left, silence.heard)
         found = self._summary(controller, stats, left, time.monotonic() - began, problems)
@@ -82,8 +79,8 @@ class Trial:
     def _submit(self) -> None:
         for job in self._jobs:
             self.submitted.append(job)  # first: a request without an answer may have got there
-            job.submit(self.patient[job.key.cluster])
-        self._output.note(f"{len(self._jobs)} jobs on {len(self.patient)} clusters")
+            job.submit(self._patient[job.key.cluster])
+        self._output.note(f"{len(self._jobs)} jobs on {len(self._patient)} clusters")
 
     def _control(self, cache: JobInfoCache, deadline: float) -> Controller:
         """The controller, when all have ended or the time is up."""

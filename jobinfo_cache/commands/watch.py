@@ -140,8 +140,9 @@ class _Watcher:
 
 
 def _text(snapshot: JobSnapshot, old: str | None) -> str:
-    seen_at = snapshot.error.fetched_at if snapshot.error else snapshot.fetched_at
-    parts = ["" if seen_at is None else f"{seen_at:%Y-%m-%dT%H:%M:%SZ}", one_line(snapshot.job_id)]
+    seen_at = _seen_at(snapshot)
+    parts = [] if seen_at is None else [f"{seen_at:%Y-%m-%dT%H:%M:%SZ}"]
+    parts.append(one_line(snapshot.job_id))
     status = None if snapshot.info is None else str(snapshot.info.status)
     if status is not None:
         parts.append(status if old in (None, status) else f"{old} -> {status}")
@@ -151,14 +152,20 @@ def _text(snapshot: JobSnapshot, old: str | None) -> str:
 
 
 def _fields(snapshot: JobSnapshot, old: str | None) -> dict[str, Any]:
-    error = snapshot.error
+    error, seen_at = snapshot.error, _seen_at(snapshot)
     return {
+        "time": None if seen_at is None else seen_at.isoformat(),
         "job_id": snapshot.job_id,
         "old": old,
         "status": None if snapshot.info is None else str(snapshot.info.status),
         "error": None if error is None else {"kind": error.kind, "message": str(error)},
         "job": None if snapshot.info is None else _harmless(snapshot.info),
     }
+
+
+def _seen_at(snapshot: JobSnapshot) -> datetime | None:
+    """When the request was sent whose outcome this is."""
+    return snapshot.fetched_at if snapshot.error is None else snapshot.error.fetched_at
 
 
 def _harmless(info: JobInfo) -> dict[str, Any]:
