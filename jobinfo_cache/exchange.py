@@ -53,6 +53,10 @@ class Kept:
         self._closed = True
         self._trim(0)
 
+    def __del__(self) -> None:
+        # A client that was dropped without `close` leaves no socket to warn about.
+        self.close()
+
     def _trim(self, size: int) -> None:
         while len(self._idle) > size:
             with contextlib.suppress(IndexError):  # another thread took it meanwhile

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import http.client
-import os
 import socket
-import ssl
-import weakref
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import requests
 import urllib3.exceptions
-from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
 from requests.structures import CaseInsensitiveDict
-from requests.utils import select_proxy
-from urllib3.util.ssl_ import create_urllib3_context
 
 from jobinfo_cache._version import __version__
+from jobinfo_cache.adapter import Adapter, forget_tls_contexts
 from jobinfo_cache.answers import Answer, Redact, printable
-from jobinfo_cache.arguments import is_http_url
 from jobinfo_cache.errors import BadResponse, DashboardError, DashboardUnavailable
-from jobinfo_cache.exchange import POOLS, Exchange, Kept, TLSSocket
+from jobinfo_cache.exchange import Exchange, Kept
+from jobinfo_cache.fork import renew_after_fork
 
 __all__ = ["Transport"]
 
@@ -64,10 +55,10 @@ class Transport:
         self._proxies = proxies
         self._max_response_bytes = max_response_bytes
         self._redact = redact
-        self._adapter: _Adapter | None = None
+        self._adapter: Adapter | None = None
         self._kept = Kept()
         self._under_way: set[Exchange] = set()
-        _transports.add(self)
+        renew_after_fork(self)
 
     def send(
         self,
@@ -109,8 +100,9 @@ class Transport:
         kept, self._kept = self._kept, Kept()
         kept.close()
 
-    def _after_fork(self) -> None:
-        """Let go of what the parent is using, without a word to the other side."""
+    def start_empty(self) -> None:
+        """In a forked child: let go of what the parent uses, without a word to the other side."""
+        forget_tls_contexts()
         for exchange in self._under_way:
             if exchange.sock is not None:
                 with contextlib.suppress(OSError):
@@ -136,7 +128,7 @@ class Transport:
     ) -> Answer:
         adapter = self._adapter
         if adapter is None:
-            adapter = self._adapter = _Adapter(self._url, self._verify, self._proxies)
+            adapter = self._adapter = Adapter(self._url, self._verify, self._proxies)
         response = adapter.send(
             request, stream=True, timeout=self._timeout, proxies=adapter.proxies
         )
@@ -197,73 +189,6 @@ class Transport:
         return failure
 
 
-class _Adapter(HTTPAdapter):
-    """Requests' adapter over our connections; looks the environment up once."""
-
-    def __init__(self, url: str, verify: bool | str, proxies: Mapping[str, str] | None) -> None:
-        found = requests.Session().merge_environment_settings(url, {}, None, verify, None)
-        usable = dict(found["proxies"] if proxies is None else proxies)
-        scheme = urlsplit(url).scheme
-        proxy = select_proxy(url, usable)
-        self.proxies = {scheme: _checked_proxy(proxy)} if proxy else {}
-        self._tls: ssl.SSLContext | None = None
-        if scheme == "https" or self.proxies.get(scheme, "").startswith("https:"):
-            trusted = found["verify"]
-            self._tls = _tls_context(True if trusted is None else trusted)
-        super().__init__(pool_connections=1, pool_maxsize=1)
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = POOLS
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        manager = super().proxy_manager_for(proxy, proxy_ssl_context=self._tls, **kwargs)
-        manager.pool_classes_by_scheme = POOLS
-        return manager
-
-    def build_connection_pool_key_attributes(
-        self, request: Any, verify: Any, cert: Any = None
-    ) -> Any:
-        host, _ = super().build_connection_pool_key_attributes(request, True, None)
-        return host, {"ssl_context": self._tls}
-
-    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing to do: the TLS context knows the authorities."""
-
-
-def _checked_proxy(proxy: str) -> str:
-    url = proxy if "://" in proxy else f"http://{proxy}"
-    if not is_http_url(url):
-        raise ValueError("the environment names a proxy that is no http or https URL")
-    return url
-
-
-def _tls_context(verify: bool | str) -> ssl.SSLContext:
-    """The TLS settings: made once for each CA bundle, anew when the bundle changes."""
-    if verify is False:
-        return _new_tls_context(None, 0)
-    authorities = Path(DEFAULT_CA_BUNDLE_PATH if verify is True else verify)
-    try:
-        return _new_tls_context(authorities, authorities.stat().st_mtime_ns)
-    except OSError as error:
-        reason = error.strerror
-    # Outside the handler: the last in the chain is what users are told.
-    raise OSError(f"no CA certificates in {authorities}: {reason}")
-
-
-@functools.lru_cache(maxsize=16)
-def _new_tls_context(authorities: Path | None, _mtime: int) -> ssl.SSLContext:
-    needed = ssl.CERT_NONE if authorities is None else ssl.CERT_REQUIRED
-    context = create_urllib3_context(cert_reqs=needed)
-    context.sslsocket_class = TLSSocket
-    if authorities is not None:
-        if authorities.is_dir():
-            context.load_verify_locations(capath=authorities)
-        else:
-            context.load_verify_locations(cafile=authorities)
-    return context
-
-
 def _prepared(
     method: str, url: str, headers: Mapping[str, str], body: bytes | None
 ) -> requests.PreparedRequest:
@@ -312,15 +237,3 @@ def _strip(error: BaseException) -> None:
     error.__traceback__ = None
     if isinstance(error, requests.RequestException):
         error.request = error.response = None
-
-
-_transports: weakref.WeakSet[Transport] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    _new_tls_context.cache_clear()
-    for transport in list(_transports):
-        transport._after_fork()  # noqa: SLF001 - the same module
-
-
-os.register_at_fork(after_in_child=_after_fork)
