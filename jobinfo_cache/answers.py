@@ -92,7 +92,8 @@ def bad(answer: Answer, redact: Redact, why: str) -> BadResponse:
 
 def job_info(answer: Answer, body: Any, job_id: str, redact: Redact) -> JobInfo:
     """The job in the body; raises `BadResponse` or `JobNotFound` when it is not job `job_id`."""
-    if not is_job(body):
+    info = _readable(answer, body)
+    if info is None:
         raise bad(answer, redact, "no JSON object with a status")
     if is_ghost(body):
         message = f"{answer.method} {answer.url}: what is left of a record that was deleted"
@@ -101,7 +102,7 @@ def job_info(answer: Answer, body: Any, job_id: str, redact: Redact) -> JobInfo:
     named = [name for name in ids if isinstance(name, str)]
     if named and job_id not in named and all(name is None or name in named for name in ids):
         raise bad(answer, redact, "another job than the one asked for")
-    return JobInfo(body, fetched_at=answer.sent_at)
+    return info
 
 
 def job_list(answer: Answer, body: Any, redact: Redact) -> list[JobInfo]:
@@ -109,27 +110,28 @@ def job_list(answer: Answer, body: Any, redact: Redact) -> list[JobInfo]:
 
     One record that cannot be read hides no other job; to ask for it singly tells what is wrong.
     """
-    if not isinstance(body, list) or (body and not any(map(is_job, body))):
+    if not isinstance(body, list):
         raise bad(answer, redact, "no JSON list of jobs")
-    return [
-        JobInfo(each, fetched_at=answer.sent_at)
-        for each in body
-        if is_job(each) and not is_ghost(each)
-    ]
+    infos = [_readable(answer, each) for each in body if not is_ghost(each)]
+    jobs = [info for info in infos if info is not None]
+    if infos and not jobs:
+        raise bad(answer, redact, "no JSON list of jobs")
+    return jobs
 
 
-def is_job(body: Any) -> bool:
-    """True for an object with a status that is a text."""
-    if not isinstance(body, dict):
-        return False
-    status = body.get("status")
-    return isinstance(status, str) and status != ""
+def _readable(answer: Answer, body: Any) -> JobInfo | None:
+    """The job that the object describes, or None if it is no such object."""
+    try:
+        return JobInfo(body, fetched_at=answer.sent_at)
+    except ValueError:
+        return None
 
 
-def is_ghost(body: dict[str, Any]) -> bool:
+def is_ghost(body: Any) -> bool:
     """True for the record that Ray makes up when it misses one that was deleted."""
     return (
-        body.get("status") == "FAILED"
+        isinstance(body, dict)
+        and body.get("status") == "FAILED"
         and body.get("error_type") == "JOB_SUPERVISOR_ACTOR_DIED"
         and body.get("entrypoint") == "Entrypoint not found."
         and body.get("start_time") is None

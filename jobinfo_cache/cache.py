@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 
 from jobinfo_cache.client import CachedDashboardClient
 from jobinfo_cache.clock import Clock, SystemClock
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.engine import Engine
 from jobinfo_cache.entry import ClusterState
+from jobinfo_cache.job import check_job_id
 from jobinfo_cache.model import Cluster, JobChange, Stats
 from jobinfo_cache.settings import Settings
 
@@ -65,13 +66,14 @@ class JobInfoCache:
     def forget(self, namespace: str, name: str, job_id: str | None = None) -> None:
         """Drop the entries of a cluster, or of one job of it, whatever the cluster's uid.
 
-        Never blocks. Usable when the cluster object is gone; does nothing once closed.
+        Never blocks. Usable when the cluster object is gone; does nothing once closed. Raises
+        `InvalidJobId`.
         """
+        if job_id is not None:
+            job_id = check_job_id(job_id)
         for state in self._engine.store.clusters():
             if state.cluster[:2] == (namespace, name):
-                for entry in list(state.entries.values()):
-                    if job_id in (None, entry.job_id):
-                        self._engine.forget(entry)
+                self._engine.forget(state, job_id)
 
     def stats(self) -> Stats:
         """A snapshot of the counters and gauges. Never blocks; takes time with many entries."""
@@ -83,6 +85,7 @@ class JobInfoCache:
         pool = engine.pool.stats()
         pending, stale = engine.reader.pending.value(), engine.reader.stale.value()
         failed = engine.reader.failed.value()
+        others = pending + stale + failed + engine.reader.unmade.value()
         return Stats(
             entries=len(records),
             live=len(live),
@@ -91,14 +94,12 @@ class JobInfoCache:
             workers_busy=pool.busy,
             queued=pool.queued + engine.poller.lanes.parked,
             delayed=pool.delayed,
-            reads_hit=max(engine.reader.reads.value() - pending - stale - failed, 0),
+            reads_hit=max(engine.reader.reads.value() - others, 0),
             reads_pending=pending,
             reads_stale=stale,
             reads_failed=failed,
             polls_ok=counts.get("polls_ok", 0),
-            polls_failed=MappingProxyType(
-                {kind: counts.get(f"polls_failed_{kind}", 0) for kind in _FAILURE_KINDS}
-            ),
+            polls_failed={kind: counts.get(f"polls_failed_{kind}", 0) for kind in _FAILURE_KINDS},
             requests_single=counts.get("requests_single", 0),
             requests_list=counts.get("requests_list", 0),
             evicted=counts.get("evicted", 0),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jobinfo_cache.entry import ClusterState, Entry
+from jobinfo_cache.entry import ClusterState
 from jobinfo_cache.errors import (
     CacheClosed,
     DashboardAuthError,
@@ -110,11 +110,7 @@ class CachedDashboardClient:
         Never blocks, never does I/O. Does nothing if nothing is held or the cache is closed.
         Raises `InvalidJobId`.
         """
-        job_id = check_job_id(job_id)
-        self._engine.store.written(self._state, job_id)
-        entry = self._find(job_id)
-        if entry is not None:
-            self._engine.forget(entry)
+        self._engine.forget(self._state, check_job_id(job_id))
 
     def wait(
         self,
@@ -167,11 +163,13 @@ class CachedDashboardClient:
                     entrypoint_resources=entrypoint_resources,
                 )
             )
-        except DashboardError as error:
-            if submission_id is not None and not isinstance(error, JobConflict):
-                self.forget(submission_id)
+        except JobConflict:
             raise
-        self.forget(job_id)
+        except BaseException:
+            if submission_id is not None:
+                self._engine.forget(self._state, submission_id, aliases=True)
+            raise
+        self._engine.forget(self._state, job_id, aliases=True)
         return job_id
 
     def get_job_log(self, job_id: str) -> str:
@@ -187,7 +185,7 @@ class CachedDashboardClient:
         try:
             return self._ask(lambda: self._state.dashboard.stop_job(job_id))
         finally:
-            self._supersede(job_id)
+            self._engine.supersede(self._state, job_id)
 
     def delete_job(self, job_id: str) -> None:
         """`DashboardClient.delete_job`: asks the dashboard, and blocks for the answer.
@@ -198,11 +196,9 @@ class CachedDashboardClient:
         try:
             self._ask(lambda: self._state.dashboard.delete_job(job_id))
         except BaseException:
-            self._supersede(job_id)
+            self._engine.supersede(self._state, job_id)
             raise
-        self._engine.store.written(self._state, job_id)
-        for entry in self._entries_of(job_id):
-            self._engine.forget(entry)
+        self._engine.forget(self._state, job_id, aliases=True)
 
     def get_serve_details(self) -> dict[str, Any]:
         """`DashboardClient.get_serve_details`: asks the dashboard, and blocks for the answer."""
@@ -236,19 +232,6 @@ class CachedDashboardClient:
         self._engine.reached(self._state)
         return answer
 
-    def _supersede(self, job_id: str) -> None:
-        self._engine.store.written(self._state, job_id)
-        for entry in self._entries_of(job_id):
-            self._engine.supersede(entry)
-
-    def _entries_of(self, job_id: str) -> list[Entry]:
-        """The job's entries: Ray knows a submission with a driver by two ids."""
-        return [
-            entry
-            for entry in list(self._state.entries.values())
-            if job_id in (entry.job_id, *_ids(entry.record.info))
-        ]
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CachedDashboardClient):
             return NotImplemented
@@ -259,10 +242,6 @@ class CachedDashboardClient:
 
     def __repr__(self) -> str:
         return f"CachedDashboardClient({self._state.dashboard!r}, {self._state.cluster!r})"
-
-
-def _ids(info: JobInfo | None) -> tuple[str | None, ...]:
-    return () if info is None else (info.submission_id, info.job_id)
 
 
 def _is_sign_of_life(error: DashboardError, state: ClusterState) -> bool:

@@ -23,7 +23,7 @@ class Connections:
 
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
         self._most_kept = most_kept
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler that closes may come in here
         # Guarded by _lock; least recently used first:
         self._used: dict[Cluster, weakref.ref[ClusterState]] = {}
 

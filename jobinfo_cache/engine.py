@@ -14,6 +14,7 @@ from jobinfo_cache.clock import Clock
 from jobinfo_cache.connections import Connections
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import ClusterState, Entry
+from jobinfo_cache.job import JobInfo
 from jobinfo_cache.model import Cluster, JobChange
 from jobinfo_cache.notifier import Notifier
 from jobinfo_cache.poller import Poller
@@ -47,16 +48,24 @@ class Engine:
         )
         self.reader = Reader(self.store, self.pool, clock, settings, self._start)
 
-    def forget(self, entry: Entry) -> None:
-        """Remove the entry; a reply that is under way is dropped when it comes."""
-        if self.store.forget(entry):
-            entry.state.tell_waiters(entry.job_id)
-            self._visit(entry.state)  # it may have a connection to close
+    def forget(self, state: ClusterState, job_id: str | None, *, aliases: bool = False) -> None:
+        """Remove the entry of that id; None: all of the cluster; `aliases`: the job's other id's.
 
-    def supersede(self, entry: Entry) -> None:
+        A reply that is under way is dropped when it comes.
+        """
+        if job_id is not None:
+            self.store.written(state, job_id)
+        for entry in _entries_of(state, job_id, aliases=aliases):
+            if self.store.forget(entry):
+                state.tell_waiters(entry.job_id)
+        self._visit(state)  # it may have a connection to close
+
+    def supersede(self, state: ClusterState, job_id: str) -> None:
         """Ask about a live job anew, at once, and take what is known for stale."""
-        if self.store.supersede(entry):
-            self._visit(entry.state)
+        self.store.written(state, job_id)
+        for entry in _entries_of(state, job_id, aliases=True):
+            self.store.supersede(entry)
+        self._visit(state)
 
     def reached(self, state: ClusterState) -> None:
         """The dashboard has answered a direct request, which ends its backoff."""
@@ -78,6 +87,8 @@ class Engine:
         self.store.is_closed = True
         for state in self.store.clusters():
             state.entries.clear()  # so that hits, which look there only, see that it is closed
+        if not self.pool.is_started:
+            self._release()  # which the pool calls otherwise
         ended = self.pool.close(timeout)
         return self.cleanup.join(max(deadline - time.monotonic(), 0.0)) and ended
 
@@ -104,3 +115,17 @@ class Engine:
             self.connections.close(state)
             for job_id in list(state.waiters):
                 state.tell_waiters(job_id)
+
+
+def _entries_of(state: ClusterState, job_id: str | None, *, aliases: bool) -> list[Entry]:
+    """The entries of a job, which Ray may know by two ids, or all of the cluster for None."""
+    entries = list(state.entries.values())
+    if job_id is None:
+        return entries
+    if not aliases:
+        return [entry for entry in entries if entry.job_id == job_id]
+    return [entry for entry in entries if job_id in (entry.job_id, *_ids(entry.record.info))]
+
+
+def _ids(info: JobInfo | None) -> tuple[str | None, ...]:
+    return () if info is None else (info.submission_id, info.job_id)

@@ -62,8 +62,8 @@ class Record:
         )
 
     def supersede(self) -> Record:
-        """The record once the job was asked to stop: known, and not fresh."""
-        return replace(self, error=None, fresh_until=-math.inf, superseded=True)
+        """The record once the job was asked to stop: known, and neither fresh nor told."""
+        return replace(self, fresh_until=-math.inf, superseded=True)
 
     def change_to(self, new: Record, entry: Entry) -> JobChange | None:
         """What `on_change` is to be told of the step from this record to `new`, if anything."""
@@ -196,7 +196,7 @@ class ClusterState:
         self.entries.clear()
         self.waiters.clear()
         self.failing = ""  # the kind of failure that the dashboard is in
-        self.failures = 0  # of that kind, in a row
+        self.failures = 0  # of the dashboard, in a row
         self.failed_at = -math.inf  # the newest of them
         self.not_before = -math.inf  # the end of the dashboard's backoff
         self.contact_at = -math.inf  # when the dashboard was first reached, or again

@@ -13,6 +13,7 @@ from jobinfo_cache.errors import InvalidJobId
 __all__ = ["JobInfo", "JobStatus", "check_job_id"]
 
 MAX_JOB_ID_LENGTH = 1024
+_MOST_LEVELS = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -90,7 +91,8 @@ class JobInfo:
     A field that was missing, null or of an odd type is None. Mappings are handed out as fresh
     copies. `fetched_at` (aware UTC) is when the request was sent, so the value is never older
     than that. `raw` is the whole answer, fields of newer Ray versions included.
-    Made from a dashboard's JSON object; raises `ValueError` if that has no status.
+    Made from a dashboard's JSON object; raises `ValueError` if that is none, has no status, or
+    is nested deeper than 100 levels, which could not be copied in every thread.
     """
 
     __slots__ = ("_raw", "fetched_at", "status")
@@ -100,6 +102,8 @@ class JobInfo:
     _raw: Mapping[str, Any]
 
     def __init__(self, raw: Mapping[str, Any], *, fetched_at: datetime) -> None:
+        if not isinstance(raw, Mapping) or _is_too_deep(raw):
+            raise ValueError("raw is no mapping nested at most 100 levels deep")
         set_field = object.__setattr__
         set_field(self, "_raw", raw)
         set_field(self, "status", JobStatus(raw.get("status")))  # type: ignore[arg-type]
@@ -107,7 +111,11 @@ class JobInfo:
 
     def stamped(self, fetched_at: datetime) -> JobInfo:
         """The same answer with another `fetched_at`."""
-        return JobInfo(self._raw, fetched_at=fetched_at)
+        info = object.__new__(JobInfo)
+        object.__setattr__(info, "_raw", self._raw)
+        object.__setattr__(info, "status", self.status)
+        object.__setattr__(info, "fetched_at", fetched_at)
+        return info
 
     @property
     def job_id(self) -> str | None:
@@ -255,6 +263,20 @@ _FIELDS = (
 
 def _job_info(raw: Mapping[str, Any], fetched_at: datetime) -> JobInfo:
     return JobInfo(raw, fetched_at=fetched_at)
+
+
+def _is_too_deep(raw: Mapping[str, Any]) -> bool:
+    level: list[Any] = [raw]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            value
+            for container in level
+            for value in (container.values() if isinstance(container, Mapping) else container)
+            if isinstance(value, (dict, list)) and value
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _fresh_copy(value: Any) -> Any:

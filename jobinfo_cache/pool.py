@@ -89,9 +89,14 @@ class WorkerPool:
         )
 
     @property
+    def is_started(self) -> bool:
+        """True from the first `add` on."""
+        return self._dispatcher.thread is not None
+
+    @property
     def is_running(self) -> bool:
         """True from the first `add` on, until the pool is closed."""
-        return self._dispatcher.thread is not None and not self._closed
+        return self.is_started and not self._closed
 
     def start(self) -> None:
         """Start the threads if they do not run; raises what the system says if it cannot."""

@@ -53,15 +53,18 @@ class ReadOrder:
         """Look for room for one more entry, for the read of that number.
 
         The victim is the least recently read entry whose newest outcome was handed out, as far
-        as a bounded search finds one.
+        as a bounded search finds one; where all were read since they were placed, the first.
         """
         if len(self._lru) < self._size:
             return Room(True)
+        spared = None
         for _ in range(min(len(self._lru), _MOST_LOOKS)):
             key, entry = self._lru.peek_last_item()  # type: ignore[misc] # it is not empty
-            was_read = entry.read_number > entry.placed_number
-            if not was_read and entry.handed_out is entry.record:
+            may_go = entry.handed_out is entry.record
+            if may_go and entry.read_number <= entry.placed_number:
                 return Room(True, entry)
+            if may_go and spared is None:
+                spared = entry
             entry.placed_number = number
             self._lru.get(key)  # which moves it to the front
-        return Room(False)
+        return Room(spared is not None, spared)

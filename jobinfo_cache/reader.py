@@ -46,6 +46,7 @@ class Reader:
         self.pending = Counter()
         self.stale = Counter()
         self.failed = Counter()
+        self.unmade = Counter()  # reads that ended before anything was read
 
     def get(
         self,
@@ -63,7 +64,7 @@ class Reader:
         if record.error is not None:
             return self._failed(entry, record, oldest)
         if record is NOTHING:
-            self._ask(entry, oldest)
+            self._assert_poll(entry)
             raise self._try_again(entry, "pending")
         if not _is_fresh(record, oldest):
             self._ask(entry, oldest)
@@ -87,8 +88,12 @@ class Reader:
             self.pending.increment()
             return _empty_snapshot(state, job_id, self._settings.poll_interval)
         record = entry.record
+        if record is NOTHING:
+            self.pending.increment()
+            self._assert_poll(entry)
+            return self._snapshot(entry, record, oldest, demanded)
         if not _is_fresh(record, oldest) and record.error_at < oldest:
-            (self.pending if record is NOTHING else self.stale).increment()
+            self.stale.increment()
             self._ask(entry, oldest)
         entry.handed_out = record
         return self._snapshot(entry, record, oldest, demanded)
@@ -110,13 +115,22 @@ class Reader:
         number = self.reads.increment()
         entry = state.entries.get(job_id)
         if entry is None:
-            self._start()
-            entry = self._store.add(state, job_id, number)
+            entry = self._new_entry(state, job_id, number)
             if entry is None:
                 return None
-            self._pool.add(state.cluster)
         entry.read_at = self._clock.monotonic()
         entry.read_number = number
+        return entry
+
+    def _new_entry(self, state: ClusterState, job_id: str, number: int) -> Entry | None:
+        try:
+            self._start()
+            entry = self._store.add(state, job_id, number)
+        except BaseException:  # no thread, or closed meanwhile: nothing was read
+            self.unmade.increment()
+            raise
+        if entry is not None:
+            self._pool.add(state.cluster)
         return entry
 
     def _failed(self, entry: Entry, record: Record, oldest: float) -> JobInfo:
@@ -136,14 +150,14 @@ class Reader:
         delay = self._store.bring_forward(entry, oldest)
         if delay is not None and delay > 0:
             self._pool.add_after(entry.state.cluster, delay)
-        elif delay is not None or self._seems_lost(entry):
+        elif delay is not None:
             self._pool.add(entry.state.cluster)
 
-    def _seems_lost(self, entry: Entry) -> bool:
-        """A placeholder is due and not asked about; say so again, in case that was interrupted."""
-        now = self._clock.monotonic()
-        is_due = max(entry.due_at, entry.state.not_before) <= now
-        return entry.record is NOTHING and is_due and not entry.in_flight
+    def _assert_poll(self, entry: Entry) -> None:
+        """Say again that a placeholder is due, in case that the read before was interrupted."""
+        is_due = max(entry.due_at, entry.state.not_before) <= self._clock.monotonic()
+        if is_due and not entry.in_flight:
+            self._pool.add(entry.state.cluster)
 
     def _try_again(self, entry: Entry, reason: Literal["pending", "stale"]) -> TryAgain:
         (self.pending if reason == "pending" else self.stale).increment()
@@ -181,7 +195,7 @@ class Reader:
         self, entry: Entry, record: Record, oldest: float, demanded: float
     ) -> JobSnapshot:
         info, error = record.info, record.error
-        shown = error is not None and record.error_at >= demanded
+        shown = record.error_at >= demanded and not record.superseded
         age = None if info is None else max(self._clock.monotonic() - record.info_at, 0.0)
         return JobSnapshot(
             job_id=entry.job_id,

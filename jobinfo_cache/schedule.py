@@ -32,18 +32,16 @@ class Schedule:
         self._drawn = random.random()
 
     def due(self, state: ClusterState, now: float) -> list[Entry]:
-        """The jobs to ask about now: none, or all that may be asked if one of them is due.
-
-        Jobs that are drawn into a round early stay together from then on.
-        """
+        """The jobs to ask about now, longest due first: all that may be asked, if one is due."""
         now += _EARLY
         if now < state.not_before:
             return []
         entries = list(state.entries.values())  # at once: `close` may empty it from anywhere
         if not any(entry.due_at <= now for entry in entries):
             return []
-        state.share = 1.0 - jittered(1.0, self._jitter)
-        return [entry for entry in entries if entry.joins_at <= now]
+        state.share = self._share(entries, now)
+        joining = [entry for entry in entries if entry.joins_at <= now]
+        return sorted(joining, key=_due_at)  # a round that takes several turns starves nobody
 
     def next_delay(self, state: ClusterState, now: float) -> float | None:
         """Seconds until the next round; None when no job of the cluster is live."""
@@ -70,7 +68,7 @@ class Schedule:
 
     def back_off(self, state: ClusterState, error: DashboardError, now: float) -> None:
         """The dashboard itself has failed: leave it alone for a while."""
-        state.failures = state.failures + 1 if state.failing == error.kind else 1
+        state.failures += 1
         state.failing = error.kind
         state.failed_at = now
         delay = jittered(self._backoff(state.failures), self._jitter)
@@ -119,6 +117,19 @@ class Schedule:
         """A request to the dashboard took so long."""
         state.latency += _LATENCY_WEIGHT * (seconds - state.latency)
 
+    def _share(self, entries: list[Entry], now: float) -> float:
+        """The share by which the delays after this round are shortened.
+
+        It is random in the round that the cluster's first healthy job takes part in. Jobs that
+        are asked at other times come sooner, until they meet that round and stay with it.
+        """
+        live = (entry for entry in entries if entry.due_at < math.inf)
+        lead = next((entry for entry in live if entry.record.error is None), None)
+        if lead is None or lead.joins_at <= now:
+            return 1.0 - jittered(1.0, self._jitter)
+        meets = 1.0 - (lead.due_at - now) / self._interval
+        return meets if 0.0 <= meets <= self._jitter else self._jitter
+
     def _spread(self, now: float) -> float:
         """The delay to a moment of the interval that is as far from those drawn before as can be.
 
@@ -129,3 +140,7 @@ class Schedule:
 
     def _backoff(self, failures: int) -> float:
         return backoff(failures, base=self._interval, cap=self._max_backoff)
+
+
+def _due_at(entry: Entry) -> float:
+    return entry.due_at

@@ -11,6 +11,7 @@ from typing import Any
 __all__ = ["Settings"]
 
 _YEAR = 365 * 86_400.0
+_MOST = 1_000_000_000
 _ENV_PREFIX = "JOBINFO_CACHE_"
 _BOOLEANS = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
@@ -92,8 +93,8 @@ def _wrong(name: str, value: object, right: str) -> ValueError:
 
 
 def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise _wrong(name, value, "a whole number of at least 1")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST:
+        raise _wrong(name, value, f"a whole number from 1 to {_MOST}")
 
 
 def _check_switch(name: str, value: object) -> None:

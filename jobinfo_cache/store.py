@@ -100,8 +100,8 @@ class Store:
             if not self._make_room(now, number):
                 return None
             entry = Entry(state, job_id, now, number)
-            if self._is_exceeded(now):
-                entry.due_at = max(now, state.next_due)
+            if self._is_exceeded(now) and now < state.next_due < math.inf:
+                entry.due_at = state.next_due
             state.entries[job_id] = entry
             self._order.put(entry)
             return entry
@@ -281,6 +281,7 @@ class Store:
                 return False
             new = Entry(entry.state, entry.job_id, now, entry.read_number)
             new.record = entry.record.supersede() if entry.record.info else NOTHING
+            new.told = new.record  # a failure from before is not told any more
             new.placed_number = entry.placed_number
             new.read_at = entry.read_at
             entry.state.entries[entry.job_id] = new

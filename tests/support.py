@@ -25,7 +25,6 @@ from jobinfo_cache import (
     WorkerPool,
 )
 from jobinfo_cache.entry import Entry
-from jobinfo_cache.pool import PoolStats
 from jobinfo_cache.testing import FakeClock
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # what `FakeClock.now` begins with
@@ -98,13 +97,19 @@ class ScriptedDashboard:
         return cast(DashboardClient, self)
 
 
-class RecordingPool:
-    """Stands for a `WorkerPool`: notes what is added, as (key, delay)."""
+class RecordingPool(WorkerPool):
+    """A pool that never starts a thread, and notes what is added, as (key, delay)."""
 
-    is_running = True
-
-    def __init__(self) -> None:
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(lambda key: None, clock=clock)
         self.added: list[tuple[Hashable, float]] = []
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    @property
+    def is_running(self) -> bool:
+        return True
 
     def add(self, key: Hashable) -> None:
         self.added.append((key, 0.0))
@@ -116,12 +121,6 @@ class RecordingPool:
         """What was added since this was last called."""
         added, self.added = self.added, []
         return added
-
-    def stats(self) -> PoolStats:
-        return PoolStats(workers=1, busy=0, queued=0, delayed=0, handled=0, failed=0)
-
-    def close(self, timeout: float | None = None) -> bool:
-        return True
 
 
 class Core:
@@ -147,8 +146,8 @@ class Core:
         )
         self.engine = self.cache._engine
         self.store = self.engine.store
-        self.pool = RecordingPool()
-        self.engine.pool = self.engine.reader._pool = cast(WorkerPool, self.pool)
+        self.pool = RecordingPool(clock)
+        self.engine.pool = self.engine.reader._pool = self.pool
         self.engine.reader._start = start
         self.dashboard = ScriptedDashboard(clock, *outcomes)
         self.client = self.cache.client(self.dashboard.client, CLUSTER)
