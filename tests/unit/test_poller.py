@@ -493,11 +493,8 @@ class TestList:
         """A job missing from a list is not "not found" before a request of its own says so."""
         core = Core(clock, "RUNNING", batching=True, poll_interval=3.0)
         jobs = [f"job-{number}" for number in range(100)]
-        core.dashboard.list_jobs = (
-            lambda: [  # type: ignore[method-assign]
-                make_info("RUNNING", submission_id=job_id) for job_id in jobs[:-2]
-            ]
-        )
+        listed = [make_info("RUNNING", submission_id=job_id) for job_id in jobs[:-2]]
+        core.dashboard.list_jobs = lambda: listed  # type: ignore[method-assign]
         core.dashboard.script(jobs[-1], not_found(jobs[-1]))
         core.add(*jobs)
         core.poll_for(10.0)
