@@ -161,7 +161,7 @@ class RecordSuite(WithJobs):
         listed = wire.request("GET", "/api/jobs/").json()
         assert [other for other in listed if other["job_id"] == job["job_id"]] == [job]
         assert wire.request("POST", path + "/stop").json() == {"stopped": True}
-        wire.wait_for(job["job_id"], "STOPPED")
+        wire.wait_for_end(job["job_id"])
         assert wire.request("DELETE", path).json() == {"deleted": True}
         for job_id in (job["job_id"], submission_id):
             answer = wire.request("GET", job_path(job_id))

@@ -30,7 +30,8 @@ class StopSuite(WithJobs):
         )
         assert wire.request("POST", job_path(job_id) + "/stop").json() == {"stopped": True}
         assert wire.request("GET", job_path(job_id)).json()["status"] == "RUNNING"
-        stopped = wire.wait_for(job_id, "STOPPED")
+        stopped = wire.wait_for_end(job_id)
+        assert stopped["status"] == "STOPPED"
         assert stopped["message"] == "Job was intentionally stopped."
         assert (stopped["error_type"], stopped["driver_exit_code"]) == (None, None)
         assert stopped["end_time"] > stopped["start_time"]

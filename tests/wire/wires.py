@@ -20,6 +20,7 @@ CONNECTS = "python -c 'import ray, time; ray.init(); time.sleep(300)'"
 # Without that variable the driver does not know that it belongs to a submission.
 DRIVES = "env -u RAY_JOB_CONFIG_JSON_ENV_VAR " + CONNECTS
 UNSCHEDULABLE = {"entrypoint_num_cpus": 1000}
+ENDS = ("STOPPED", "SUCCEEDED", "FAILED")
 
 Job = dict[str, Any]
 
@@ -34,6 +35,9 @@ class Wire(Protocol):
 
     def wait_for(self, job_id: str, *statuses: str) -> Job:
         """Wait until the job has one of the statuses; its record."""
+
+    def wait_for_end(self, job_id: str) -> Job:
+        """Wait until the job has ended and its record can be deleted for good; its record."""
 
     def wait_for_driver(self, job_id: str) -> Job:
         """Wait until the submission's driver has connected; its record."""
@@ -99,6 +103,9 @@ class SimulatedWire(HttpWire):
             self._clock.advance(0.1)
         raise AssertionError(f"{job_id} did not become {statuses}, but {job['status']}")
 
+    def wait_for_end(self, job_id: str) -> Job:
+        return self.wait_for(job_id, *ENDS)
+
     def wait_for_driver(self, job_id: str) -> Job:
         return self.wait_for(job_id, "RUNNING")
 
@@ -121,6 +128,12 @@ class RayWire(HttpWire):
                 return job
             pause.wait(0.1)
         raise AssertionError(f"{job_id} did not become {statuses}: {job}")
+
+    def wait_for_end(self, job_id: str) -> Job:
+        job = self.wait_for(job_id, *ENDS)
+        # Ray looks after a job for a second more; a record deleted meanwhile comes back.
+        threading.Event().wait(3.0)
+        return job
 
     def wait_for_driver(self, job_id: str) -> Job:
         pause = threading.Event()
