@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from jobinfo_cache import JobInfoCacheError
+from jobinfo_cache import InvalidJobId, JobInfoCacheError
 from jobinfo_cache._version import __version__
 from jobinfo_cache.commands import simulate, smoke, watch
 from jobinfo_cache.commands.exits import Exit, UsageError, exit_for
@@ -17,7 +17,12 @@ from jobinfo_cache.commands.output import Output, one_line
 
 __all__ = ["main"]
 
-_CODES = """\
+_EPILOG = """\
+examples:
+  jobinfo-cache smoke
+  jobinfo-cache simulate --port 8265 --jobs 12
+  jobinfo-cache watch --url http://127.0.0.1:8265
+
 exit codes:
   0 all well          1 a job did not succeed, or the smoke check failed
   2 usage             3 job not found
@@ -46,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _sigterm_ends_it():
             return int(options.run(options, output))
-    except UsageError as error:
+    except (UsageError, InvalidJobId) as error:
         command.error(str(error))
     except JobInfoCacheError as error:
         output.note(f"{parser.prog}: {one_line(str(error), limit=1000)}")
@@ -61,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="jobinfo-cache",
         description="Follow the jobs of Ray dashboards through a cache that never waits.",
-        epilog=_CODES,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")

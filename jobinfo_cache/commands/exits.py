@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from jobinfo_cache import DashboardAuthError, InvalidJobId, JobInfoCacheError, JobNotFound
+from jobinfo_cache import DashboardAuthError, JobInfoCacheError, JobNotFound
 
 __all__ = ["Exit", "UsageError", "exit_for"]
 
@@ -28,8 +28,6 @@ class UsageError(Exception):
 
 def exit_for(error: JobInfoCacheError) -> Exit:
     """The exit code for an error that ended a command."""
-    if isinstance(error, InvalidJobId):
-        return Exit.USAGE
     if isinstance(error, JobNotFound):
         return Exit.NOT_FOUND
     if isinstance(error, DashboardAuthError):
