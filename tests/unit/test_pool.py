@@ -175,9 +175,12 @@ class TestHandling:
             inside.discard(key)
 
         pool = make_pool(handle, workers=8)
-        threads = [
-            threading.Thread(target=lambda: [pool.add(n % 5) for n in range(300)]) for _ in range(4)
-        ]
+
+        def add_many() -> None:
+            for number in range(300):
+                pool.add(number % 5)
+
+        threads = [threading.Thread(target=add_many) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
