@@ -26,10 +26,10 @@ class Cleanup:
         self._clock = clock
         self._connections = connections
         self._interval = interval
-        self.start_empty()
+        self.renew()
         renew_after_fork(self)
 
-    def start_empty(self) -> None:
+    def renew(self) -> None:
         """Set the state without a thread; a fork's child begins so."""
         self.shutdown = self._clock.event()
         self._start_lock = threading.RLock()  # guards thread

@@ -6,9 +6,13 @@ import threading
 import weakref
 
 from jobinfo_cache.entry import ClusterState
+from jobinfo_cache.fork import renew_after_fork
+from jobinfo_cache.instrumentation import get_logger
 from jobinfo_cache.model import Cluster
 
 __all__ = ["Connections", "close_connections"]
+
+log = get_logger(__name__)
 
 #: Kept connections, one a dashboard; a guess at what a process can spare: half of the usual
 #: limit of 1,024 open files.
@@ -23,6 +27,11 @@ class Connections:
 
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
         self._most_kept = most_kept
+        self.renew()
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Set the state without connections; a fork's child begins so."""
         self._lock = threading.RLock()  # a signal handler that closes may come in here
         # Guarded by _lock; least recently used first:
         self._used: dict[Cluster, weakref.ref[ClusterState]] = {}
@@ -48,5 +57,8 @@ class Connections:
 def close_connections(state: ClusterState) -> None:
     """Close what the cluster's dashboard keeps open; its client reconnects when it is used."""
     close = getattr(state.dashboard, "close", None)  # a user's own fake may have none
-    if close is not None:
-        close()
+    try:
+        if close is not None:
+            close()
+    except Exception as fault:
+        log.warning("closing a connection raised", cluster=str(state.cluster), exc_info=fault)

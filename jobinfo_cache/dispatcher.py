@@ -24,6 +24,8 @@ __all__ = ["Dispatcher", "join_thread"]
 log = get_logger(__name__)
 
 _SLOTS_PER_SECOND = 100  # due times are rounded up to 10 ms, so that one timer serves many keys
+_LONGEST = 365 * 86_400.0  # seconds; no timer is armed for longer, many systems cannot
+_NOTHING = object()
 _THREAD_RETRY = 1.0  # seconds until a thread that the system refused is asked for again
 
 
@@ -32,6 +34,7 @@ class _Kind(Enum):
     FORGET = auto()
     TICK = auto()  # the timer of slot `due` has fired
     DONE = auto()  # a task has ended
+    RETRY = auto()  # the system refused a thread a while ago
     SYNC = auto()  # `key` is an event to be set when nothing is waiting or running
     CLOSE = auto()
 
@@ -77,6 +80,7 @@ class Dispatcher:
         self._timer: Timer | None = None
         self._armed = math.inf  # the slot of _timer
         self._outstanding = 0  # tasks
+        self._was_refused = False  # a thread, by the system
         self._syncs: list[threading.Event] = []
 
     # Any thread
@@ -116,17 +120,16 @@ class Dispatcher:
     # The dispatcher's thread
 
     def _run(self) -> None:
-        unarmed = False
         while True:
             try:
-                message = self._inbox.get(timeout=_THREAD_RETRY if unarmed else None)
+                message = self._inbox.get(timeout=_THREAD_RETRY if self._was_refused else None)
             except queue.Empty:
-                message = _Message(_Kind.TICK)
+                message = _Message(_Kind.RETRY)
             if message.kind is _Kind.CLOSE:
                 break
             self._obey(message)
-            unarmed = not self._arm(self.queue.release(self._clock.monotonic()))
-            if not self._submit():
+            self._arm(self.queue.release(self._clock.monotonic()))
+            if not self._submit(retry=message.kind is _Kind.RETRY):
                 break
             self._tell_idle()
         self._end()
@@ -141,28 +144,30 @@ class Dispatcher:
             self._outstanding -= 1
         elif message.kind is _Kind.SYNC:
             self._syncs.append(message.key)
+        elif message.kind is _Kind.RETRY:
+            self._was_refused = False
         elif message.due == self._armed:
             self._disarm()
 
-    def _arm(self, due: float | None) -> bool:
-        """Have the timer fire when `due` has come; False if the system refused its thread."""
+    def _arm(self, due: float | None) -> None:
+        """Have the timer fire when `due` has come."""
         if due is None:
-            return True
+            return
         slot = math.ceil((due - 1e-6) * _SLOTS_PER_SECOND) / _SLOTS_PER_SECOND
         if slot >= self._armed:
-            return True
+            return
         self._disarm()
         message = _Message(_Kind.TICK, due=slot)
-        delay = max(slot - self._clock.monotonic(), 0.0)
+        delay = min(max(slot - self._clock.monotonic(), 0.0), _LONGEST)
         inbox = self._inbox
         try:
             self._timer = self._clock.call_later(
                 delay, lambda: inbox.put(message), f"{self._name}-timer"
             )
-        except RuntimeError:  # no more threads
-            return False
-        self._armed = slot
-        return True
+        except RuntimeError as error:  # no more threads
+            self._refused(error)
+        else:
+            self._armed = slot
 
     def _disarm(self) -> None:
         if self._timer is not None:
@@ -171,21 +176,29 @@ class Dispatcher:
         self._timer = None
         self._armed = math.inf
 
-    def _submit(self) -> bool:
-        """Give the executor a task for each key that waits; False if the interpreter ends."""
-        while (
+    def _submit(self, *, retry: bool = False) -> bool:
+        """Give the executor a task for each key that waits; False if the interpreter ends.
+
+        A task whose thread the system refuses stays with the executor: another thread takes it,
+        or the one that a task more is started for, with `retry`, if there is no other.
+        """
+        while (retry and not self.worker_threads) or (
             self._outstanding < self._workers
             and self.queue.waiting > self._outstanding - self.queue.running
         ):
+            retry = False
             self._outstanding += 1
             try:
                 self._executor.submit(self._work)
             except RuntimeError as error:
                 if "shutdown" in str(error):
                     return False
-                # The system refused a thread; the task is taken by another one, or by the next.
-                log.warning("no thread could be started", error=str(error))
+                self._refused(error)
         return True
+
+    def _refused(self, error: RuntimeError) -> None:
+        log.warning("no thread could be started", error=str(error))
+        self._was_refused = True
 
     def _tell_idle(self) -> None:
         if self._syncs and not self.queue.waiting and not self._outstanding:
@@ -209,9 +222,9 @@ class Dispatcher:
         self.worker_threads.add(threading.current_thread())
 
     def _work(self) -> None:
-        key = self.queue.take()
-        if key is not None:
-            self.queue.done(key, self._handle(key))
+        key = self.queue.take(_NOTHING)
+        if key is not _NOTHING and not self.queue.done(key, self._handle(key)):
+            self._forgotten(key)
         self._inbox.put(_Message(_Kind.DONE))
 
 

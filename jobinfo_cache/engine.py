@@ -75,10 +75,8 @@ class Engine:
 
     def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
         """Have all later requests about the cluster use another client."""
-        close = getattr(state.dashboard, "close", None)
+        self.connections.close(state)  # of the old one; a request under way is not cut off
         self.store.replace_dashboard(state, dashboard)
-        if close is not None:
-            close()
         self._visit(state)
 
     def close(self, timeout: float) -> bool:
@@ -109,9 +107,8 @@ class Engine:
         self.cleanup.shutdown.set()
         self.store.close()
         for state in self.store.clusters():
-            abort = getattr(state.dashboard, "abort", None)  # a user's own fake may have none
-            if abort is not None:
-                abort()
+            if hasattr(state.dashboard, "abort"):  # a user's own fake may have none
+                state.dashboard.abort()
             self.connections.close(state)
             for job_id in list(state.waiters):
                 state.tell_waiters(job_id)

@@ -10,7 +10,7 @@ __all__ = ["renew_after_fork"]
 
 
 class _Renewable(Protocol):
-    def start_empty(self) -> None:
+    def renew(self) -> None:
         """Replace, and never acquire, what threads of the parent may have held."""
 
 
@@ -18,13 +18,13 @@ _renewables: weakref.WeakSet[_Renewable] = weakref.WeakSet()
 
 
 def renew_after_fork(renewable: _Renewable) -> None:
-    """Have `renewable.start_empty()` called in every child that this process forks."""
+    """Have `renewable.renew()` called in every child that this process forks."""
     _renewables.add(renewable)
 
 
 def _renew() -> None:
     for renewable in list(_renewables):
-        renewable.start_empty()
+        renewable.renew()
 
 
 os.register_at_fork(after_in_child=_renew)

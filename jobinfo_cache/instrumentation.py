@@ -15,6 +15,8 @@ from typing import Any
 
 import structlog
 
+from jobinfo_cache.fork import renew_after_fork
+
 __all__ = ["Counter", "get_logger"]
 
 logging.getLogger("jobinfo_cache").addHandler(logging.NullHandler())
@@ -51,14 +53,17 @@ _NOT_FIELDS = ("event", "exc_info", "stack_info", "stacklevel")
 class Counter:
     """A number that any thread may raise, without a lock and without losing a step."""
 
-    __slots__ = ("_count", "_lock", "_peeks", "increment")
-
     def __init__(self) -> None:
         self._count = itertools.count()
-        self._lock = threading.Lock()
         self._peeks = 0
-        #: Raise the number by one. A C function: no other thread gets in between.
+        self.renew()
+        renew_after_fork(self)
+        #: Raise the number by one; returns it as it was. A C function: no thread gets in between.
         self.increment = self._count.__next__
+
+    def renew(self) -> None:
+        """Replace the lock, which only `value` takes; a fork's child begins so."""
+        self._lock = threading.Lock()
 
     def value(self) -> int:
         """The number now. Looking costs one step of the count, which is taken off again."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from jobinfo_cache.entry import ClusterState
+from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.model import Cluster
 
 __all__ = ["Lane", "Lanes"]
@@ -23,6 +24,11 @@ class Lane:
     def __init__(self, limit: int, resume: Callable[[Cluster], None]) -> None:
         self._limit = limit
         self._resume = resume
+        self.renew()
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Set the state of an empty lane; a fork's child begins so."""
         self._lock = threading.Lock()
         # Guarded by _lock:
         self._inside: set[Cluster] = set()  # those resumed, and not yet come, included

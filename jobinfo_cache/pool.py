@@ -72,10 +72,10 @@ class WorkerPool:
         self._closed = False
         self._handled = Counter()
         self._failed = Counter()
-        self.start_empty()
+        self.renew()
         renew_after_fork(self)
 
-    def start_empty(self) -> None:
+    def renew(self) -> None:
         """Set the state of a pool without threads; not for users: a fork's child begins so."""
         self._failures: dict[Hashable, int] = {}  # in a row, of keys that are retried
         self._closers: set[threading.Thread] = set()  # workers that are inside `close`
@@ -104,23 +104,23 @@ class WorkerPool:
             self._dispatcher.start()
 
     def add(self, key: Hashable) -> None:
-        """Have `key` handled soon; once more afterwards if it is being handled now."""
-        if not self._closed:
-            self._dispatcher.start()
-            self._dispatcher.add(key)
+        """Have `key` handled soon; once more afterwards if it is being handled now.
+
+        Raises `TypeError` if it cannot be hashed, and what the system says if the first thread
+        cannot be started.
+        """
+        self._add(key, -math.inf)
 
     def add_after(self, key: Hashable, delay: float) -> None:
         """Have `key` handled in `delay` seconds; of two due times the earlier one wins.
 
         Raises `ValueError` if `delay` is negative or nan.
         """
-        due = self._clock.monotonic() + _checked(delay)
-        if not self._closed:
-            self._dispatcher.start()
-            self._dispatcher.add(key, due)
+        self._add(key, self._clock.monotonic() + _checked(delay))
 
     def forget(self, key: Hashable) -> None:
         """Take `key` out. If it is being handled, that goes on, but it is not requeued."""
+        hash(key)
         if self.is_running:
             self._dispatcher.forget(key)
 
@@ -159,11 +159,20 @@ class WorkerPool:
 
     def wait_idle(self, timeout: float) -> bool:
         """Block until no key is queued or being handled; False after `timeout` real seconds."""
-        if self._dispatcher.thread is None:
+        thread = self._dispatcher.thread
+        if thread is None:
             return True
+        if self._closed:
+            return join_thread(thread, timeout)
         idle = threading.Event()
         self._dispatcher.sync(idle)
-        return idle.wait(timeout) or not self._dispatcher.thread.is_alive()
+        return idle.wait(timeout) or not thread.is_alive()
+
+    def _add(self, key: Hashable, due: float) -> None:
+        hash(key)  # here, and not in a thread that it would end
+        if not self._closed:
+            self._dispatcher.start()
+            self._dispatcher.add(key, due)
 
     def _handle(self, key: Hashable) -> float | None:
         """Call the handler; returns when the key is due again, and never raises."""

@@ -39,8 +39,9 @@ class ReadOrder:
         self._lru[entry.lru_key] = entry
 
     def discard(self, entry: Entry) -> None:
-        """Take the entry out if it is there."""
-        self._lru.pop(entry.lru_key, None)
+        """Take the entry out if it is there; another one with its key stays."""
+        if self._lru.get(entry.lru_key) is entry:
+            del self._lru[entry.lru_key]
 
     def entries(self) -> list[Entry]:
         """All entries; a copy, which takes a while with many."""

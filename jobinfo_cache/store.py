@@ -46,10 +46,10 @@ class Store:
         self.counts: Counter[str] = Counter()  # changed under the lock
         self._clusters: weakref.WeakValueDictionary[Cluster, ClusterState]
         self._clusters = weakref.WeakValueDictionary()
-        self.start_empty()
+        self.renew()
         renew_after_fork(self)
 
-    def start_empty(self) -> None:
+    def renew(self) -> None:
         """Set the state of a store without entries; a fork's child begins so."""
         # The lock guards the order and all that entries and clusters hold.
         self.lock = threading.RLock()
@@ -102,8 +102,9 @@ class Store:
             entry = Entry(state, job_id, now, number)
             if self._is_exceeded(now) and now < state.next_due < math.inf:
                 entry.due_at = state.next_due
-            state.entries[job_id] = entry
+            # In this order: an entry that an interrupt leaves out of `entries` expires.
             self._order.put(entry)
+            state.entries[job_id] = entry
             return entry
 
     def tell_failure(self, entry: Entry, record: Record) -> bool:
@@ -280,7 +281,7 @@ class Store:
             if self.is_closed or not _is_current(entry) or not entry.is_live:
                 return False
             new = Entry(entry.state, entry.job_id, now, entry.read_number)
-            new.record = entry.record.supersede() if entry.record.info else NOTHING
+            new.record = NOTHING if entry.is_placeholder else entry.record.supersede()
             new.told = new.record  # a failure from before is not told any more
             new.placed_number = entry.placed_number
             new.read_at = entry.read_at
@@ -312,10 +313,10 @@ class Store:
 
     def _remove(self, entry: Entry, cause: Cause) -> bool:
         """Take the entry out (lock held); False if it was gone."""
+        self._order.discard(entry)
         if not _is_current(entry):
             return False
         entry.state.entries.pop(entry.job_id, None)
-        self._order.discard(entry)
         self.counts[cause] += 1
         return True
 

@@ -100,7 +100,7 @@ class Transport:
         kept, self._kept = self._kept, Kept()
         kept.close()
 
-    def start_empty(self) -> None:
+    def renew(self) -> None:
         """In a forked child: let go of what the parent uses, without a word to the other side."""
         forget_tls_contexts()
         for exchange in self._under_way:

@@ -63,30 +63,35 @@ class WorkQueue:
                 self._running[key] = _NEVER
                 self._forgotten.add(key)
 
-    def take(self) -> Hashable | None:
-        """The next waiting key, now running, or None. Every key taken must be `done`."""
+    def take(self, nothing: Hashable = None) -> Hashable:
+        """The next waiting key, now running, or `nothing`. Every key taken must be `done`."""
         while True:
             try:
                 key = self._line.get_nowait()
             except queue.Empty:
-                return None
+                return nothing
             with self._lock:
                 if key in self._waiting:
                     self._waiting.remove(key)
                     self._running[key] = _NEVER
                     return key
 
-    def done(self, key: Hashable, due: float | None) -> None:
-        """`key` was handled; `due` is when it is to be handled again, None for not at all."""
+    def done(self, key: Hashable, due: float | None) -> bool:
+        """`key` was handled; `due` is when it is to be handled again, None for not at all.
+
+        False if it was forgotten meanwhile, and `due` counts for nothing.
+        """
         with self._lock:
             again = self._running.pop(key, _NEVER)
-            if key in self._forgotten:
+            was_forgotten = key in self._forgotten
+            if was_forgotten:
                 self._forgotten.remove(key)
             elif due is not None:
                 again = min(again, due)
             joins = self._place(key, again)
         if joins:
             self._line.put(key)
+        return not was_forgotten
 
     def release(self, now: float) -> float | None:
         """Let the delayed keys whose time has come wait for a worker; returns the next due time."""
