@@ -304,7 +304,7 @@ class TestSnapshotAndChange:
         stats = cache.stats()
         with pytest.raises(dataclasses.FrozenInstanceError):
             stats.entries = 1  # type: ignore[misc]
-        dict.update(stats.polls_failed, auth=1)  # type: ignore[arg-type]
+        dict.update(stats.polls_failed, auth=1)
 
         assert cache.stats().polls_failed["auth"] == 0
 
