@@ -25,6 +25,7 @@ class Controller:
     """Reconciles jobs until all have ended. For one thread; only `agenda.put` is for others.
 
     `ended` holds the first terminal answer about each job, `changed` a later one that differs.
+    `known_at_once` are jobs whose very first read had an outcome, so that it must have waited.
     `oldest_age` (seconds) is the greatest age of an answer about a live job, `failures` counts
     the requests whose failure was seen.
     """
@@ -41,9 +42,11 @@ class Controller:
         self._agenda = agenda
         self._on_end = on_end
         self._stopped: set[JobKey] = set()
+        self._unread = set(self._jobs)
         self.meter = Meter()
         self.ended: dict[JobKey, JobInfo] = {}
         self.changed: dict[JobKey, JobInfo] = {}
+        self.known_at_once: list[JobKey] = []
         self.oldest_age: float | None = None
         self.failures = 0
 
@@ -64,6 +67,8 @@ class Controller:
     def reconcile(self, job: Job) -> None:
         """Look at the job, do what is to be done, and say when to look again."""
         client = self._clients[job.key.cluster]
+        is_first = job.key in self._unread
+        self._unread.discard(job.key)
         try:
             info = self.meter.time(lambda: client.get_job_info(job.key.job_id))
         except TryAgain as again:
@@ -75,6 +80,8 @@ class Controller:
             self.failures += 1
         else:
             self._see(job, info)
+        if is_first:
+            self.known_at_once.append(job.key)
         self._look_again(job, client)
 
     def _see(self, job: Job, info: JobInfo) -> None:

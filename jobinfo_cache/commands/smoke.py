@@ -40,7 +40,8 @@ def add_parser(commands: Any) -> None:
         help="run a controller loop over simulated dashboards or a real one",
         description="Submit jobs, follow them with the cached client from one thread until all "
         "have ended, and check what was promised: no read takes over 50 ms (less the time in "
-        "which the machine let nothing of the program run), no end is missed or changes, no "
+        "which the machine let nothing of the program run; the first read, which starts the "
+        "threads, has 1 s), no end is missed or changes, no "
         "thread is left, and the library prints nothing.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

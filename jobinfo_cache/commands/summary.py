@@ -16,12 +16,14 @@ __all__ = ["Summary"]
 class Summary:
     """The figures of a run (durations in seconds), and all that is wrong with them.
 
-    `stalled` is how long the machine let nothing of the program run during the slowest read.
+    `first` is the read that starts the threads; of the others one is the `slowest`. `stalled` is
+    how long the machine let nothing of the program run during that.
     `unfinished` are jobs that had not ended when the time was up.
     """
 
     statuses: Mapping[str, int]
     unfinished: int
+    first: Reading | None
     slowest: Reading | None
     stalled: float
     reads: int
@@ -46,6 +48,7 @@ class Summary:
         rows = [
             ("jobs", ", ".join(jobs)),
             ("slowest read", self._slowest_text()),
+            ("first read", f"{_milliseconds(self.first)}, it starts the threads"),
             ("reads", str(self.reads)),
             ("requests", str(self.requests)),
             ("failures seen", str(self.failures)),
@@ -68,6 +71,7 @@ class Summary:
             "unfinished": self.unfinished,
             "slowest_read": None if slowest is None else round(slowest.wall, 6),
             "slowest_read_cpu": None if slowest is None else round(slowest.cpu, 6),
+            "first_read": None if self.first is None else round(self.first.wall, 6),
             "slowest_read_stalled": round(self.stalled, 6),
             "reads": self.reads,
             "requests": self.requests,
@@ -78,9 +82,13 @@ class Summary:
         }
 
     def _slowest_text(self) -> str:
-        if self.slowest is None:
-            return "none"
-        text = f"{self.slowest.wall * 1000:.2f} ms (CPU {self.slowest.cpu * 1000:.2f} ms)"
+        text = _milliseconds(self.slowest)
         if self.stalled:
             text += f", the machine standing still for {self.stalled * 1000:.0f} ms of it"
         return text
+
+
+def _milliseconds(reading: Reading | None) -> str:
+    if reading is None:
+        return "none"
+    return f"{reading.wall * 1000:.2f} ms (CPU {reading.cpu * 1000:.2f} ms)"

@@ -116,6 +116,7 @@ class Trial:
         return Summary(
             statuses=Counter(str(info.status) for info in controller.ended.values()),
             unfinished=len(self._jobs) - len(controller.ended),
+            first=controller.meter.first,
             slowest=slowest,
             stalled=self._pulse.stalled(slowest.began, slowest.ended) if slowest else 0.0,
             reads=controller.meter.reads,

@@ -80,7 +80,9 @@ def test_reads_that_wait_for_the_dashboard_are_found(
 
     monkeypatch.setattr(CachedDashboardClient, "get_job_info", ask)
     assert main(SMALL) == Exit.FAILED
-    assert any("the limit is 50 ms" in problem for problem in _found(capsys)["problems"])
+    problems = _found(capsys)["problems"]
+    assert any("the limit is 50 ms" in problem for problem in problems)
+    assert any("known at its first read" in problem for problem in problems)
 
 
 def test_printing_is_found(
@@ -198,6 +200,17 @@ def test_time_that_the_machine_took_is_not_held_against_a_read() -> None:
     pulse._stalls = [(10.0, 10.2), (20.0, 20.1)]
     meter.late = [Reading(9.99, 10.21, 0.0), Reading(20.05, 20.17, 0.0)]
     assert checks.about_reads(meter, pulse) == ["a read took 70 ms; the limit is 50 ms"]
+
+
+def test_first_read_has_a_limit_of_its_own() -> None:
+    """The read that starts the threads may take longer than others, but not for ever."""
+    pulse, meter = Pulse(), Meter()
+    meter._note(Reading(0.0, 0.9, 0.0))
+    assert meter.late == []
+    assert checks.about_reads(meter, pulse) == []
+    meter.first = Reading(0.0, 1.1, 0.0)
+    (problem,) = checks.about_reads(meter, pulse)
+    assert problem == "the first read took 1100 ms; the limit is 1000 ms"
 
 
 def test_pulse_notes_when_it_could_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
