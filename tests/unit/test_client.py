@@ -256,7 +256,7 @@ class TestSignsOfLife:
         assert len(core.dashboard.asked) == 1
 
     def test_refused_credentials_prove_nothing_to_refused_polls(self, clock: FakeClock) -> None:
-        """A direct request whose credentials are refused, as those of polls were, changes nothing."""
+        """A direct request whose credentials are refused like those of polls changes nothing."""
         error = DashboardAuthError("no", status_code=401)
         core = Core(clock, error)
         core.add("a")
