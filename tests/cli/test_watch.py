@@ -14,18 +14,14 @@ from jobinfo_cache.commands.exits import Exit
 from jobinfo_cache.testing import SimulatedDashboard
 from tests.cli.programs import LIMIT, end_of, line_of, program
 
+pytestmark = pytest.mark.usefixtures("soon")
+
 
 @pytest.fixture
 def dashboard() -> Iterator[SimulatedDashboard]:
     """A dashboard without jobs."""
     with SimulatedDashboard() as dashboard:
         yield dashboard
-
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Poll ten times a second."""
-    monkeypatch.setenv("JOBINFO_CACHE_POLL_INTERVAL", "0.1")
 
 
 def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
