@@ -7,7 +7,7 @@ so that a test can put any act between the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, cast
 
 import pytest
@@ -95,6 +95,22 @@ class ScriptedDashboard:
     def client(self) -> DashboardClient:
         """Itself, as what the library's annotations ask for."""
         return cast(DashboardClient, self)
+
+
+class TickingClock(FakeClock):
+    """A clock on which some time passes between any two looks at it, as on real ones."""
+
+    def monotonic(self) -> float:
+        self._tick()
+        return super().monotonic()
+
+    def now(self) -> datetime:
+        self._tick()
+        return super().now()
+
+    def _tick(self) -> None:
+        self._monotonic += 2**-20
+        self._now += timedelta(seconds=2**-20)
 
 
 class RecordingPool(WorkerPool):

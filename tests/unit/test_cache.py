@@ -556,6 +556,32 @@ class TestClose:
 
         assert dashboard.closed == 1
 
+    @pytest.mark.parametrize("method", ["abort", "close"])
+    def test_dashboard_that_raises_harms_nobody(
+        self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, method: str
+    ) -> None:
+        """A dashboard client that cannot be closed keeps no other one, and no thread, alive."""
+        faults: list[object] = []
+        monkeypatch.setattr(threading, "excepthook", faults.append)
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        dashboards = [ScriptedDashboard(clock) for _ in range(3)]
+        setattr(dashboards[1], method, fail)
+        cache = JobInfoCache(clock=clock)
+        clients = [
+            cache.client(dashboard.client, Cluster("ns", f"cluster-{number}", "uid"))
+            for number, dashboard in enumerate(dashboards)
+        ]
+        for client in clients:
+            client.lookup("a")
+        settle(cache)
+
+        assert cache.close(TIMEOUT)
+        assert faults == []
+        assert [dashboards[0].closed, dashboards[2].closed] == [1, 1]
+
     def test_start_that_comes_after_starts_nothing(self, clock: FakeClock) -> None:
         """A read that was under way when the cache was closed starts no thread."""
         before = names()

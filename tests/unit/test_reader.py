@@ -18,7 +18,15 @@ from jobinfo_cache import (
     TryAgain,
 )
 from jobinfo_cache.testing import FakeClock
-from tests.support import CLUSTER, START, Core, make_info, not_found, unavailable
+from tests.support import (
+    CLUSTER,
+    START,
+    Core,
+    TickingClock,
+    make_info,
+    not_found,
+    unavailable,
+)
 
 TERMINAL = ["STOPPED", "SUCCEEDED", "FAILED"]
 
@@ -226,6 +234,25 @@ class TestNewerThan:
 
         assert core.read(newer_than=START).fetched_at == START
         assert core.reason(newer_than=START + timedelta(seconds=0.5)) == "stale"
+
+    def test_answer_is_as_new_as_it_says(self) -> None:
+        """An answer is new enough for its own `fetched_at`, though looking at clocks takes time."""
+        core = Core(TickingClock())
+        core.add("a")
+        core.poll()
+        info = core.read()
+
+        assert core.read(newer_than=info.fetched_at) is info
+
+    def test_answer_to_an_earlier_request_is_not(self) -> None:
+        """An answer is not new enough for a moment after its request was sent."""
+        core = Core(TickingClock())
+        core.add("a")
+        core.poll()
+        wanted = core.read().fetched_at + timedelta(milliseconds=1)
+        core.clock.advance(1.0)
+
+        assert core.reason(newer_than=wanted) == "stale"
 
     def test_any_time_zone_will_do(self, clock: FakeClock) -> None:
         """The moment may be in any zone."""
