@@ -6,6 +6,7 @@ import math
 import re
 import socket
 import threading
+from dataclasses import replace
 
 from jobinfo_cache.testing import texts
 from jobinfo_cache.testing.api import Answer, Call, html_answer, text_answer
@@ -20,9 +21,13 @@ _BODILESS = (204, 304)
 class Fault:
     """One kind of trouble. `answer` is what is sent in place of the true answer, or None."""
 
-    def __init__(self, kind: str, times: int | None) -> None:
+    def __init__(self, kind: str, times: int | None, retry_after: str | None) -> None:
         self.left = math.inf if times is None else times
         self.answer = _canned(kind)
+        if retry_after is not None:
+            if self.answer is None or kind == "garbage":
+                raise ValueError(f"kind is {kind!r}; retry_after goes with a status only")
+            self.answer = replace(self.answer, headers={"Retry-After": retry_after})
         self._delay = _delay(kind)
         self._resets = kind == "reset"
         if not (self.answer or self._delay is not None or kind in ("hang", "reset")):

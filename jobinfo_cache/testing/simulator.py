@@ -14,7 +14,8 @@ from jobinfo_cache.testing.faults import Fault, FaultBoard
 from jobinfo_cache.testing.gate import Gate, outlasts
 from jobinfo_cache.testing.jobs import Script, SimulatedJob
 from jobinfo_cache.testing.journal import Journal, Request
-from jobinfo_cache.testing.server import Server
+from jobinfo_cache.testing.listener import Listener
+from jobinfo_cache.testing.server import serve
 
 __all__ = ["SimulatedDashboard"]
 
@@ -42,7 +43,9 @@ class SimulatedDashboard:
         self._api = Api(self._clock, token)
         self._board = FaultBoard()
         self._journal = Journal()
-        self._server = Server(self._handle, self._clock)
+        self._listener = Listener(
+            lambda connection: serve(connection, self._handle, self._clock), name="simulator"
+        )
         self._is_started = False
         self._refuses = False
 
@@ -61,16 +64,16 @@ class SimulatedDashboard:
         """Listen; does nothing if it does so already. Raises `OSError` if the port is taken."""
         if self._is_started:
             return self
-        self._port = self._server.bind(self._port)
+        self._port = self._listener.bind(self._port)
         self._is_started = True
         if not self._refuses:
-            self._server.open()
+            self._listener.open()
         return self
 
     def close(self) -> None:
         """End all connections, faults and gates; no thread or socket is left. Idempotent."""
         self._is_started = False
-        self._server.close()
+        self._listener.close()
         self._board.release_all()
         self._refuses = False
 
@@ -189,21 +192,26 @@ class SimulatedDashboard:
         path: str | None = None,
         method: str | None = None,
         times: int | None = None,
+        retry_after: str | None = None,
     ) -> None:
         """From now on, go wrong; None ends it.
 
         "hang" reads a request and does not answer until the fault ends; "reset" drops the
         connection; "garbage" is a login page with status 200; a status ("500", "503", "429", …)
-        is answered as such; "slow:S" answers S real seconds late; "refuse" drops all connections
-        and accepts none. All but the last may be for requests whose path contains `path`, for one
-        `method`, and for the next `times` requests only. A fault takes the place of the one with
-        the same `path` and `method`; one without either takes the place of all. Waits for the
-        connections that "refuse" drops. Raises `ValueError` for another kind.
+        is answered as such, with `retry_after` as its Retry-After if given; "slow:S" answers S
+        real seconds late; "refuse" drops all connections and accepts none. All but the last may be
+        for requests whose path contains `path`, for one `method`, and for the next `times`
+        requests only. A fault takes the place of the one with the same `path` and `method`; one
+        without either takes the place of all. Waits for the connections that "refuse" drops.
+        Raises `ValueError` for another kind, or for arguments that do not go with it. What breaks
+        below HTTP is a `FaultServer`'s to do.
         """
         narrowed = path is not None or method is not None
         if kind == "refuse" and (narrowed or times is not None):
             raise ValueError("refuse is for all requests; it takes no path, method or times")
-        fault = None if kind in (None, "refuse") else Fault(str(kind), times)
+        if kind in (None, "refuse") and retry_after is not None:
+            raise ValueError(f"kind is {kind!r}; retry_after goes with a status only")
+        fault = None if kind in (None, "refuse") else Fault(str(kind), times, retry_after)
         if fault is None:
             self._board.clear(path, method)
         else:
@@ -230,7 +238,7 @@ class SimulatedDashboard:
         Waits for the threads of the connections. Scripts, faults and gates stay.
         """
         self._api.restart()
-        self._server.cut()
+        self._listener.cut()
 
     def _refuse(self, refuses: bool) -> None:
         if refuses == self._refuses:
@@ -239,10 +247,10 @@ class SimulatedDashboard:
         if not self._is_started:
             return
         if refuses:
-            self._server.close()
-            self._server.bind(self._port)  # nobody else gets the port meanwhile
+            self._listener.close()
+            self._listener.bind(self._port)  # nobody else gets the port meanwhile
         else:
-            self._server.open()
+            self._listener.open()
 
     def _handle(self, call: Call, connection: socket.socket) -> Answer | None:
         entry = self._journal.arrived(call, self._clock.monotonic())

@@ -96,6 +96,20 @@ def test_status(dashboard: SimulatedDashboard, kind: str, text: str) -> None:
     assert (answer.status_code, answer.text) == (int(kind), text)
 
 
+def test_retry_after(dashboard: SimulatedDashboard) -> None:
+    """A status can name the time to come back, in whatever words."""
+    dashboard.fault("429", retry_after="soon")
+    answer = get(dashboard, "/api/jobs/")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "soon")
+
+
+@pytest.mark.parametrize("kind", [None, "refuse", "hang", "garbage", "slow:1"])
+def test_retry_after_without_status(dashboard: SimulatedDashboard, kind: str | None) -> None:
+    """What is no status has no Retry-After."""
+    with pytest.raises(ValueError, match="retry_after goes with a status only"):
+        dashboard.fault(kind, retry_after="3")
+
+
 def test_slow(dashboard: SimulatedDashboard, session: requests.Session) -> None:
     """A slow answer does not come in a shorter time, and comes in a longer one."""
     dashboard.fault("slow:0.3", times=2)
