@@ -58,6 +58,10 @@ smoke-ray: .venv/.installed .venv-ray/.installed ## Run the same loop over a rea
 	RAY_BIN=$(RAY_BIN) $(BIN)/python -m tests.ray.head -- \
 	    $(BIN)/python -m jobinfo_cache smoke --url {url} --jobs 8 --timeout 120
 
+.PHONY: bench
+bench: .venv/.installed ## Measure beside other designs, 15 minutes (FULL=1: all works, an hour)
+	$(BIN)/python -m tests.bench.run
+
 .PHONY: build
 build: .venv/.installed ## Build sdist and wheel, and try the wheel in an empty venv
 	$(BIN)/python -m build --outdir dist

@@ -43,6 +43,8 @@ class Library:
         snapshot = self.clients[job.dashboard].peek(job.job_id)
         if snapshot is None or snapshot.age is None:
             return None
+        if snapshot.info is not None and snapshot.info.status.is_terminal:
+            return time.monotonic()  # it is true for ever
         return time.monotonic() - snapshot.age
 
     def close(self) -> None:
