@@ -321,6 +321,18 @@ class TestIdentity:
         core.poll()
         assert core.read().status == "RUNNING"
 
+    def test_late_failure_of_the_old_address_is_not_the_new_ones(self, clock: FakeClock) -> None:
+        """A poll of the old address that fails after the move holds up no poll of the new one."""
+        core = Core(clock, unavailable(retry_after=60.0))
+        core.add("a")
+        new = ScriptedDashboard(clock, "RUNNING")
+        new.url = "http://127.0.0.1:2"
+        core.dashboard.during = lambda: core.cache.client(new.client, CLUSTER)
+        core.poll()
+        core.poll()
+
+        assert core.client.lookup("a").info == make_info()
+
     def test_new_client_of_a_dead_address_keeps_the_interval(self, clock: FakeClock) -> None:
         """A client made anew in each reconcile does not have a dead dashboard asked each time."""
         core = Core(clock, unavailable(), poll_interval=3.0)

@@ -798,6 +798,7 @@ class TestProcess:
         assert _in_child(lambda: _serves(pool, closed, handler)) == 0
         handler.gate.set()
 
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
     def test_fork_of_a_pool_whose_locks_are_held(self, make_pool: MakePool) -> None:
         """The child does not inherit a lock that a thread of the parent held at the fork."""
         pool = make_pool(Recorder())
