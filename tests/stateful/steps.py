@@ -98,7 +98,7 @@ class SteppedCache:
         self.cache = JobInfoCache(settings, clock=clock, on_change=on_change)
         engine = self.cache._engine
         self.store = engine.store
-        self._lanes = engine.poller.lanes
+        self._lanes = engine.lanes
         self._cleanup = engine.cleanup
         self._dispatcher = engine.pool._dispatcher
         self._executor = _Executor()

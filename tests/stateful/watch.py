@@ -38,8 +38,10 @@ class Watch:
         self._told: dict[Key, int] = {}  # the request whose failure was raised last
         # Outcomes of requests before that number are outdated, except those in the set:
         self._barriers: dict[Key, tuple[int, set[int]]] = {}
+        self._strangers: set[Key] = set()  # see `written`
         self._asked: dict[Key, float] = {}
-        self._may_be_early: set[Key] = set()
+        self._may_be_early: set[Key] = set()  # brought forward
+        self._may_spread: set[Key] = set()  # one delay is drawn from the whole interval
         self._said: dict[Key, tuple[str | None, str | None]] = {}  # by `on_change`
         self.problems: list[str] = []  # found in threads that survive an AssertionError
         self.is_closed = False
@@ -51,9 +53,15 @@ class Watch:
         for memory in (self._terminal, self._told, self._said, self._asked):
             memory.pop(key, None)
 
-    def written(self, key: Key, entry: Entry | None) -> None:
-        """A forget, stop, delete or submit has returned, and left this entry."""
+    def written(self, key: Key, entry: Entry | None, *, by_other_id: bool = False) -> None:
+        """A forget, stop, delete or submit has returned, and left this entry.
+
+        A failure has no ids: when the call named the job by its other id, the cache cannot know
+        that the failure is about the same job, unless it had an answer before.
+        """
         number = next(self._worlds[key[0]].numbers)
+        is_strange = by_other_id and entry is not None and entry.record.info is None
+        self._strangers = self._strangers - {key} | ({key} if is_strange else set())
         self._barriers[key] = number, set() if entry is None else requests_in(entry.record)
         self.may_be_early(key)
 
@@ -61,13 +69,17 @@ class Watch:
         """The next poll may come before its time."""
         self._may_be_early.add(key)
 
+    def contacted(self, key: Key) -> None:
+        """The job's dashboard was reached for the first time, or again."""
+        self._may_spread.add(key)
+
     def asked(self, key: Key, request: Request) -> None:
         """A single request was sent."""
         since = request.sent - self._asked.get(key, -math.inf)
         least = self._settings.poll_interval * (1 - self._settings.jitter)
-        assert since >= least - TOLERANCE or key in self._may_be_early, (
-            f"{key} is asked again after {since} s"
-        )
+        if since < least - TOLERANCE and key not in self._may_be_early:
+            assert key in self._may_spread, f"{key} is asked again after {since} s"
+            self._may_spread.discard(key)
         self._asked[key] = request.sent
         self._may_be_early.discard(key)
 
@@ -184,7 +196,8 @@ class Watch:
         request = self._worlds[key[0]].requests[number]
         assert error.fetched_at == request.sent_at <= self._clock.now()
         barrier, known = self._barriers.get(key, (0, set()))
-        assert number >= barrier or number in known, "a late failure was stored"
+        is_late = number < barrier and number not in known and key not in self._strangers
+        assert not is_late, "a late failure was stored"
         assert error.last_info is info
         return number
 
