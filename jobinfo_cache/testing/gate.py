@@ -103,6 +103,7 @@ def outlasts(connection: socket.socket, signal: int | None, seconds: float | Non
 
 def _is_closed(connection: socket.socket) -> bool:
     try:
-        return not connection.recv(1, socket.MSG_PEEK)
+        # Not the TLS socket's own, which cannot peek.
+        return not socket.socket.recv(connection, 1, socket.MSG_PEEK)
     except ConnectionError:
         return True

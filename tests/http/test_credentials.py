@@ -13,7 +13,8 @@ import pytest
 from jobinfo_cache.credentials import Credentials
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.errors import DashboardAuthError, DashboardError
-from tests.http.faults import BODY, FaultServer, Peer, Script
+from jobinfo_cache.testing import FaultServer
+from jobinfo_cache.testing.peer import BODY, Peer, Script
 
 SECRET = "t0k3n-that-nobody-sees"
 

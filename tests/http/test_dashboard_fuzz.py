@@ -17,8 +17,9 @@ from jobinfo_cache.answers import Answer
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.errors import BadResponse, DashboardError, JobNotFound
 from jobinfo_cache.job import JobInfo
-from tests.http.faults import FaultServer, Peer, response
-from tests.http.test_transport_deadlines import KINDS
+from jobinfo_cache.testing import FaultServer
+from jobinfo_cache.testing.peer import Peer, response
+from tests.http.kinds import KINDS
 
 SENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ANY_JSON = st.recursive(

@@ -7,16 +7,19 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.errors import DashboardUnavailable
-from tests.http.faults import BODY, CERTIFICATE, PATIENCE, FaultServer, Peer, answering
+from jobinfo_cache.testing import FaultServer
+from jobinfo_cache.testing.peer import BODY, Peer, answering
+from tests.http.certificate import CERTIFICATE, PATIENCE
 
 
-@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
-def test_requests_share_one_connection(tls: bool) -> None:
+@pytest.mark.parametrize("tls", [None, CERTIFICATE], ids=["http", "https"])
+def test_requests_share_one_connection(tls: Path | None) -> None:
     """A client that asks again does so on the connection that it kept."""
     with (
         FaultServer(answering(), tls=tls) as server,
@@ -24,7 +27,7 @@ def test_requests_share_one_connection(tls: bool) -> None:
     ):
         for _ in range(3):
             client.get_job_info("x")
-        assert len(server.peers) == 1
+        assert server.connections == 1
 
 
 def test_an_answer_without_a_body_keeps_the_connection() -> None:
@@ -32,7 +35,7 @@ def test_an_answer_without_a_body_keeps_the_connection() -> None:
     with FaultServer(answering(b"")) as server, DashboardClient(server.url) as client:
         client.update_deployments({})
         client.update_deployments({})
-        assert len(server.peers) == 1
+        assert server.connections == 1
 
 
 def answers_once_then(end: Callable[[Peer], None]) -> Callable[[Peer], None]:
@@ -59,7 +62,7 @@ def test_a_get_on_a_connection_found_closed_is_sent_again(
         client.get_job_info("x")
         assert client.get_job_info("x").status == "RUNNING"
         assert len(server.requests) == 3
-        assert len(server.peers) == 2
+        assert server.connections == 2
     assert [each for each in caplog.records if each.levelno > logging.DEBUG] == []
 
 
@@ -150,7 +153,7 @@ def test_a_storm_leaves_one_connection_and_no_warning(
             asker.join(PATIENCE)
         assert all(closed.acquire(timeout=PATIENCE) for _ in range(threads - 1))
         client.get_job_info("x")
-        assert len(server.peers) == threads
+        assert server.connections == threads
         assert not closed.acquire(blocking=False)
         client.close()
         assert closed.acquire(timeout=PATIENCE)
@@ -170,7 +173,7 @@ def test_close_drops_the_kept_connection_and_the_client_goes_on() -> None:
         client.close()
         assert ended.wait(PATIENCE)
         assert client.get_job_info("x").status == "RUNNING"
-        assert len(server.peers) == 2
+        assert server.connections == 2
 
 
 def test_close_leaves_a_request_under_way_alone() -> None:
@@ -219,14 +222,14 @@ def waits_in_handshake(peer: Peer) -> None:
 @pytest.mark.parametrize(
     ("script", "tls"),
     [
-        (waits_for_answer, False),
-        (waits_for_answer, True),
-        (waits_in_body, False),
-        (waits_in_body, True),
-        (waits_in_handshake, False),
+        (waits_for_answer, None),
+        (waits_for_answer, CERTIFICATE),
+        (waits_in_body, None),
+        (waits_in_body, CERTIFICATE),
+        (waits_in_handshake, None),
     ],
 )
-def test_abort_ends_a_request_at_once(script: Callable[[Peer], None], tls: bool) -> None:
+def test_abort_ends_a_request_at_once(script: Callable[[Peer], None], tls: Path | None) -> None:
     """From another thread, in whatever stage the request is; the client can be used again."""
     failures: list[str] = []
 
@@ -286,7 +289,7 @@ def test_abort_without_requests_does_nothing() -> None:
         client.get_job_info("x")
         client.abort()
         client.get_job_info("x")
-        assert len(server.peers) == 1
+        assert server.connections == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -302,7 +305,7 @@ def test_after_a_fork_the_child_has_its_own_connection() -> None:
                 os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
         client.get_job_info("x")
-        assert len(server.peers) == 2
+        assert server.connections == 2
         assert len(server.requests) == 3
 
 

@@ -6,23 +6,19 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.errors import DashboardUnavailable
-from tests.http.faults import CERTIFICATE, PATIENCE, FaultServer, Peer, Script
+from jobinfo_cache.testing import FaultServer
+from jobinfo_cache.testing.peer import Peer, Script
+from tests.http.certificate import CERTIFICATE, PATIENCE
+from tests.http.kinds import KINDS
 
 TIMEOUT = 0.2
 BOUND = 5.0  # far above the timeout, far below for ever
-
-KINDS: dict[str, Callable[[DashboardClient], object]] = {
-    "single": lambda client: client.get_job_info("x"),
-    "list": lambda client: client.list_jobs(),
-    "submit": lambda client: client.submit_job("true", metadata={"blob": "x" * 100_000}),
-    "stop": lambda client: client.stop_job("x"),
-    "logs": lambda client: client.get_job_log("x"),
-}
 
 
 def silent(peer: Peer) -> None:
@@ -109,9 +105,9 @@ def fails_in_time(client: DashboardClient, ask: Callable[[DashboardClient], obje
     return str(caught.value)
 
 
-@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+@pytest.mark.parametrize("tls", [None, CERTIFICATE], ids=["http", "https"])
 @pytest.mark.parametrize("script", SLOW)
-def test_no_server_holds_a_request_beyond_its_deadline(script: Script, tls: bool) -> None:
+def test_no_server_holds_a_request_beyond_its_deadline(script: Script, tls: Path | None) -> None:
     """Silence and drips, wherever they begin, end with the deadline and say so."""
     with FaultServer(script, tls=tls) as server:
         client = DashboardClient(server.url, timeout=TIMEOUT, verify=str(CERTIFICATE))

@@ -11,7 +11,8 @@ import pytest
 
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.errors import BadResponse, DashboardError, DashboardUnavailable
-from tests.http.faults import BODY, FaultServer, Peer, Script, answering, response
+from jobinfo_cache.testing import FaultServer
+from jobinfo_cache.testing.peer import BODY, Peer, Script, answering, response
 
 MEGABYTE = 1_048_576
 
@@ -135,7 +136,7 @@ def test_a_compressed_answer_is_read() -> None:
     ):
         assert client.get_job_info("x").status == "RUNNING"
         assert client.get_job_info("x").status == "RUNNING"
-        assert len(server.peers) == 1
+        assert server.connections == 1
 
 
 def cut(data: bytes) -> Script:
