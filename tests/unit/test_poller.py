@@ -134,6 +134,25 @@ class TestRhythm:
 
         assert min(counts) >= 3, counts
 
+    @pytest.mark.parametrize("act", ["forget", "close"])
+    def test_job_that_goes_in_mid_round_is_not_asked_about(
+        self, clock: FakeClock, act: str
+    ) -> None:
+        """A job that was forgotten since the round began, or with the whole cache, is left out."""
+        core = Core(clock)
+        core.add("a", "b", "c")
+
+        def go() -> None:
+            if act == "forget":
+                core.client.forget("b")
+            else:
+                core.cache.close()
+
+        core.dashboard.during = go
+        core.poll()
+
+        assert core.dashboard.asked == (["a", "c"] if act == "forget" else ["a"])
+
     def test_turn_of_a_slow_cluster_is_short(self, clock: FakeClock) -> None:
         """A worker turns to others after a short while, and what is left is due at once."""
         core = Core(clock)
