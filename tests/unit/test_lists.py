@@ -1,0 +1,241 @@
+"""Tests of list requests against a dashboard over HTTP, counting what it was asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from jobinfo_cache import Cluster, DashboardClient, JobInfo, JobInfoCache, JobNotFound, Settings
+from jobinfo_cache.client import CachedDashboardClient
+from jobinfo_cache.testing import FakeClock, SimulatedDashboard, settle
+from tests.support import make_info
+from tests.unit.rounds import Rounds
+
+JOBS = [f"job-{number:02}" for number in range(40)]
+LIST = "/api/jobs/"
+INTERVAL = 3.0
+
+
+class Watched:
+    """A simulated dashboard whose jobs are read through a cache, moved interval by interval."""
+
+    def __init__(self, dashboard: SimulatedDashboard, clock: FakeClock, **settings: Any) -> None:
+        self.dashboard = dashboard
+        self.clock = clock
+        self.cache = JobInfoCache(Settings(**{"jitter": 0.0, **settings}), clock=clock)
+        self.client: CachedDashboardClient = self.cache.client(
+            DashboardClient(dashboard.url, timeout=10.0), Cluster("ns", "one", "uid")
+        )
+        self._seen = 0
+
+    def read_all(self) -> None:
+        for job_id in JOBS:
+            self.client.lookup(job_id)
+        settle(self.cache)
+
+    def begin(self) -> None:
+        """First contact, and the delay after it that spreads clusters out."""
+        self.read_all()
+        self.advance(INTERVAL)
+        self.new_paths()
+
+    def advance(self, seconds: float) -> None:
+        """Move in slots, as real time does, and settle after each."""
+        for _ in range(round(seconds / 0.1)):
+            self.clock.advance(0.1)
+            settle(self.cache)
+
+    def new_paths(self) -> list[str]:
+        """What was asked for since this was last called."""
+        paths = [request.path for request in self.dashboard.requests]
+        seen, self._seen = self._seen, len(paths)
+        return paths[seen:]
+
+    def prefer(self, *, lists: bool) -> None:
+        """Have the costs measured so far say so, far beyond what a few requests change."""
+        costs = self.client._state.costs
+        for _ in range(30):
+            costs.took_single(10.0 if lists else 1e-4)
+            costs.took_list(1e-4 if lists else 10.0)
+
+
+@pytest.fixture
+def dashboard(clock: FakeClock) -> Iterator[SimulatedDashboard]:
+    with SimulatedDashboard(clock=clock) as simulated:
+        for job_id in JOBS:
+            simulated.add_job(job_id, status="RUNNING")
+        yield simulated
+
+
+@pytest.fixture
+def watched(dashboard: SimulatedDashboard, clock: FakeClock) -> Iterator[Watched]:
+    made = Watched(dashboard, clock)
+    with made.cache:
+        yield made
+
+
+def test_one_list_an_interval_for_all_jobs(watched: Watched) -> None:
+    """Where a list is the cheaper way there is one request per interval, and all are fresh."""
+    watched.begin()
+    watched.prefer(lists=True)
+    for _ in range(5):
+        watched.advance(INTERVAL)
+        assert watched.new_paths() == [LIST]
+        assert all((watched.client.lookup(job).age or 0.0) <= INTERVAL for job in JOBS)
+
+
+def test_one_single_request_an_interval_and_job_where_that_is_cheaper(watched: Watched) -> None:
+    """Where lists are dearer each live job is asked about once per interval, and never more."""
+    watched.begin()
+    watched.prefer(lists=False)
+    watched.advance(INTERVAL)
+    assert sorted(watched.new_paths()) == [f"{LIST}{job_id}" for job_id in JOBS]
+
+
+def test_never_lists_without_batching(dashboard: SimulatedDashboard, clock: FakeClock) -> None:
+    """With `batching=False` no list is ever asked for, however cheap it would be."""
+    watched = Watched(dashboard, clock, batching=False)
+    with watched.cache:
+        watched.read_all()
+        watched.prefer(lists=True)
+        watched.advance(4 * INTERVAL)
+        assert LIST not in watched.new_paths()
+        assert watched.cache.stats().requests_list == 0
+
+
+def test_terminal_jobs_leave_the_list(watched: Watched) -> None:
+    """Of the jobs in a list only the tracked live ones are refreshed; the rest ask for nothing."""
+    watched.begin()
+    for job_id in JOBS:
+        watched.dashboard.set_status(job_id, "SUCCEEDED")
+    watched.advance(INTERVAL)
+    watched.new_paths()
+    watched.advance(5 * INTERVAL)
+    assert watched.new_paths() == []
+    assert {watched.client.get_job_info(job_id).status for job_id in JOBS} == {"SUCCEEDED"}
+
+
+def test_missing_job_is_confirmed_singly(watched: Watched) -> None:
+    """A job that a list lacks is asked about by itself, in the same round, and only it is."""
+    watched.begin()
+    watched.prefer(lists=True)
+    watched.dashboard.remove_job(JOBS[7])
+    watched.advance(INTERVAL)
+    assert watched.new_paths() == [LIST, f"{LIST}{JOBS[7]}"]
+    with pytest.raises(JobNotFound):
+        watched.client.get_job_info(JOBS[7])
+    watched.client.get_job_info(JOBS[8])
+
+
+def test_job_that_only_the_list_lacks_is_no_failure(watched: Watched) -> None:
+    """When the single request finds what the list lacked, nobody hears of it."""
+    watched.begin()
+    watched.prefer(lists=True)
+    with watched.dashboard.gate(f"{LIST}{JOBS[7]}") as gate:
+        watched.dashboard.remove_job(JOBS[7])
+        for _ in range(30):
+            watched.clock.advance(0.1)
+        gate.wait_for(1)
+        watched.dashboard.add_job(JOBS[7], status="RUNNING")
+    settle(watched.cache)
+    assert watched.client.get_job_info(JOBS[7]).status == "RUNNING"
+    assert watched.cache.stats().polls_failed["not_found"] == 0
+
+
+@pytest.mark.parametrize("fault", ["500", "503", "garbage", "reset", "404"])
+def test_failing_list_falls_back_to_single_requests(watched: Watched, fault: str) -> None:
+    """A list that fails is no outcome: the same round asks singly, and later rounds do so too."""
+    watched.begin()
+    watched.prefer(lists=True)
+    fail_lists(watched.dashboard, fault)
+    watched.advance(INTERVAL)
+    paths = watched.new_paths()
+    assert set(paths) == {LIST, *(f"{LIST}{job_id}" for job_id in JOBS)}
+    assert all((watched.client.lookup(job).age or 0.0) <= INTERVAL for job in JOBS)
+    assert sum(watched.cache.stats().polls_failed.values()) == 0
+    watched.advance(INTERVAL)
+    assert LIST not in watched.new_paths()
+
+
+def fail_lists(dashboard: SimulatedDashboard, fault: str) -> None:
+    """Fail the requests for the list, and none for a single job."""
+    dashboard.fault(fault, path=LIST)
+    for job_id in JOBS:
+        dashboard.fault("slow:0", path=f"{LIST}{job_id}")
+
+
+def test_oversized_list_falls_back_to_single_requests(
+    dashboard: SimulatedDashboard, clock: FakeClock
+) -> None:
+    """A list beyond `max_response_bytes` is given up, and each job is asked about singly."""
+    watched = Watched(dashboard, clock)
+    with watched.cache:
+        watched.client = watched.cache.client(
+            DashboardClient(dashboard.url, timeout=10.0, max_response_bytes=4000),
+            Cluster("ns", "small", "uid"),
+        )
+        watched.begin()
+        watched.prefer(lists=True)
+        watched.advance(INTERVAL)
+        assert sorted(watched.new_paths()) == [LIST, *(f"{LIST}{job_id}" for job_id in JOBS)]
+        assert all(watched.client.lookup(job_id).fresh for job_id in JOBS)
+
+
+def test_slow_list_gives_way_to_single_requests(watched: Watched) -> None:
+    """When lists have become slower than the single requests, those are made again."""
+    watched.begin()
+    watched.prefer(lists=True)
+    watched.advance(INTERVAL)
+    assert watched.new_paths() == [LIST]
+    watched.prefer(lists=False)
+    watched.advance(INTERVAL)
+    assert LIST not in watched.new_paths()
+
+
+def test_list_is_parsed_once(dashboard: SimulatedDashboard, clock: FakeClock) -> None:
+    """Parsing a list is one call of `json_loads` for all the jobs in it."""
+    watched = Watched(dashboard, clock)
+    bodies: list[bytes] = []
+
+    def loads(body: bytes) -> Any:
+        bodies.append(body)
+        return json.loads(body)
+
+    with watched.cache:
+        watched.client = watched.cache.client(
+            DashboardClient(dashboard.url, timeout=10.0, json_loads=loads),
+            Cluster("ns", "loads", "uid"),
+        )
+        watched.begin()
+        watched.prefer(lists=True)
+        bodies.clear()
+        watched.advance(INTERVAL)
+        assert len(bodies) == 1
+
+
+def test_jobs_of_one_cluster_are_drawn_together(clock: FakeClock) -> None:
+    """Jobs first read at different moments of an interval come to share one list request."""
+    rounds = Rounds(clock, batching=True, jitter=0.1)
+    client, dashboard = rounds.cluster("one")
+    lists: list[float] = []
+
+    def listed() -> list[JobInfo]:
+        lists.append(clock.monotonic())
+        return [make_info(submission_id=job_id, fetched_at=clock.now()) for job_id in JOBS]
+
+    dashboard.list_jobs = listed  # type: ignore[method-assign]
+    for job_id in JOBS:
+        client.lookup(job_id)
+        rounds.run_for(0.2)
+    client._state.costs.took_single(1.0)
+    rounds.run_for(40 * INTERVAL)
+
+    lists.clear()
+    dashboard.asked.clear()
+    rounds.run_for(10 * INTERVAL)
+    # With jitter an interval lasts from 2.7 to 3 s.
+    assert 10 <= len(lists) <= 12
+    assert len(dashboard.asked) <= 1  # the costs of a single request are measured now and then
