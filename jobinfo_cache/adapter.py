@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import ssl
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
-from requests.utils import select_proxy
+from requests.utils import get_auth_from_url, select_proxy
 from urllib3.util.ssl_ import create_urllib3_context
 
 from jobinfo_cache.arguments import is_http_url
@@ -23,8 +24,8 @@ __all__ = ["Adapter", "forget_tls_contexts"]
 class Adapter(HTTPAdapter):
     """Sends prepared requests; looks the environment's proxies and CA bundle up once, when made.
 
-    `proxies` is what to pass on to `send`. Raises `ValueError` or `OSError` when the environment
-    or the CA bundle cannot be used.
+    `proxies` is what to pass on to `send`, `secrets` what of it must not be shown. Raises
+    `ValueError` or `OSError` when the environment or the CA bundle cannot be used.
     """
 
     def __init__(self, url: str, verify: bool | str, proxies: Mapping[str, str] | None) -> None:
@@ -33,6 +34,7 @@ class Adapter(HTTPAdapter):
         scheme = urlsplit(url).scheme
         proxy = select_proxy(url, usable)
         self.proxies = {scheme: _checked_proxy(proxy)} if proxy else {}
+        self.secrets = [text for url in self.proxies.values() for text in _secrets_in(url)]
         self._tls: ssl.SSLContext | None = None
         if scheme == "https" or self.proxies.get(scheme, "").startswith("https:"):
             trusted = found["verify"]
@@ -63,6 +65,15 @@ def _checked_proxy(proxy: str) -> str:
     if not is_http_url(url):
         raise ValueError("the environment names a proxy that is no http or https URL")
     return url
+
+
+def _secrets_in(proxy: str) -> list[str]:
+    """The password in a proxy's URL, as it is and as the proxy's header carries it."""
+    user, password = get_auth_from_url(proxy)
+    if not password:
+        return []
+    pair = f"{user}:{password}"
+    return [password, pair, base64.b64encode(pair.encode("latin-1", "replace")).decode()]
 
 
 def _tls_context(verify: bool | str) -> ssl.SSLContext:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import http
 import json
 import re
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from jobinfo_cache.errors import (
     BadResponse,
@@ -61,9 +63,10 @@ def printable(text: str, limit: int = _SHOWN) -> str:
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """The text with each of the secrets replaced, as they are and as JSON writes them."""
+    """The text with each of the secrets replaced, also as JSON, HTML and URLs write them."""
     for secret in sorted(set(secrets), key=len, reverse=True):
-        for written in (secret, json.dumps(secret)[1:-1]):
+        quoted = quote(secret, safe="")
+        for written in (secret, json.dumps(secret)[1:-1], html.escape(secret), quoted):
             text = text.replace(written, "[secret]")
     return text
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +19,7 @@ __all__ = ["Credentials", "SentHeaders", "Token"]
 Token = str | Callable[[], str] | Path
 
 _MAX_TOKEN_BYTES = 65_536
+_REMEMBERED = 16  # tokens to hide; so many rotations outlast any answer
 _READABLE_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SECRET_NAME = re.compile("auth|cookie|token|key|secret|pass|credential", re.IGNORECASE)
@@ -46,7 +49,9 @@ class Credentials:
         self._said_loose = False
         # Replaced as a whole, so that no lock is needed:
         self._sent: SentHeaders | None = None
-        self._secrets = frozenset(_secrets_in(self.headers))
+        # Changed by single steps that no thread gets in between:
+        self._tokens: deque[str] = deque(maxlen=_REMEMBERED)
+        self._secrets = set(_secrets_in(self.headers))
 
     def current(self) -> SentHeaders:
         """The headers to send now; raises `DashboardAuthError` when there is no usable token."""
@@ -60,8 +65,12 @@ class Credentials:
         return None if sent.token == refused.token else sent
 
     def redact(self, text: str) -> str:
-        """The text without any token or secret header value that this client has used."""
-        return without(text, self._secrets)
+        """The text without any secret of this client, and without its last 16 tokens."""
+        return without(text, [*self._secrets.copy(), *self._tokens.copy()])
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Have `redact` take these for secrets too."""
+        self._secrets.update(secrets)
 
     def _read(self) -> SentHeaders:
         token = self._token()
@@ -71,7 +80,8 @@ class Credentials:
             if not any(name.lower() == "authorization" for name in headers):
                 headers["Authorization"] = bearer
             headers["X-Ray-Authorization"] = bearer
-            self._secrets |= {token}
+            if token not in self._tokens.copy():
+                self._tokens.append(token)
         self._sent = SentHeaders(headers, token)
         return self._sent
 
@@ -161,6 +171,17 @@ def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _secrets_in(headers: Mapping[str, str]) -> list[str]:
-    """The values of headers that look secret, and their last words ("Basic …")."""
+    """The values of headers that look secret, their last words, and what "Basic …" stands for."""
     secrets = [value for name, value in headers.items() if _SECRET_NAME.search(name) and value]
-    return secrets + [value.split()[-1] for value in secrets if len(value.split()) > 1]
+    words = [value.split()[-1] for value in secrets if len(value.split()) > 1]
+    return secrets + words + [text for word in words for text in _user_and_password(word)]
+
+
+def _user_and_password(word: str) -> list[str]:
+    """The "user:password" that the base64 holds, and the password alone; none if it is other."""
+    try:
+        pair = base64.b64decode(word, validate=True).decode()
+    except ValueError:
+        return []
+    _, colon, password = pair.partition(":")
+    return [pair, password] if colon and password else []

@@ -66,6 +66,7 @@ class DashboardClient:
             proxies=proxies,
             max_response_bytes=max_bytes,
             redact=self._credentials.redact,
+            hide=self._credentials.hide,
         )
         self._arguments = (
             self._url,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 
 import requests
@@ -36,7 +36,8 @@ _FAULTS = (
 class Transport:
     """The way to one dashboard: its proxy, its TLS settings and one kept connection.
 
-    Safe from any thread. Holds no lock; after a fork the child starts with no connection.
+    `hide` is told the secrets of the proxy, which `redact` is to leave out from then on. Safe from
+    any thread. Holds no lock; after a fork the child starts with no connection.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Transport:
         proxies: Mapping[str, str] | None,
         max_response_bytes: int,
         redact: Redact,
+        hide: Callable[[Iterable[str]], None],
     ) -> None:
         self._url = url
         self._timeout = timeout
@@ -55,6 +57,7 @@ class Transport:
         self._proxies = proxies
         self._max_response_bytes = max_response_bytes
         self._redact = redact
+        self._hide = hide
         self._adapter: Adapter | None = None
         self._kept = Kept()
         self._under_way: set[Exchange] = set()
@@ -128,7 +131,9 @@ class Transport:
     ) -> Answer:
         adapter = self._adapter
         if adapter is None:
-            adapter = self._adapter = Adapter(self._url, self._verify, self._proxies)
+            adapter = Adapter(self._url, self._verify, self._proxies)
+            self._hide(adapter.secrets)
+            self._adapter = adapter
         response = adapter.send(
             request, stream=True, timeout=self._timeout, proxies=adapter.proxies
         )
