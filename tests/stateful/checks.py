@@ -70,6 +70,15 @@ class CheckedCache(RuleBasedStateMachine):
             self.meanwhile = ""
         return None
 
+    def ids_of(self, key: Key) -> set[str]:
+        """All ids of a job, as far as the dashboard or the cache knows them."""
+        ids = self.worlds[key[0]].ids(key[1])
+        for entry in self.steps.state(key[0]).entries.values():
+            info = entry.record.info
+            if info is not None and key[1] in (info.submission_id, info.job_id):
+                ids.add(entry.job_id)
+        return ids
+
     def may_be_early(self, cluster: Cluster) -> None:
         """All jobs of the cluster may be polled before their time, once."""
         for key in KEYS:

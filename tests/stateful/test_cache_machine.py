@@ -156,6 +156,14 @@ class CacheMachine(CheckedCache):
             self.watch.may_be_early(key)
         self.check_was_read(key)
 
+    @precondition(lambda self: not self.watch.is_closed and not self.steps.flights)
+    @rule(key=keys, rounds=st.integers(0, 2))
+    def follow(self, key: Key, rounds: int) -> None:
+        """Read a job as a controller does: until there is an answer, and after some intervals."""
+        self.look_up(key, None, None)
+        self.requests_are_quick(rounds)
+        self.read(key, None, None)
+
     def check_was_read(self, key: Key) -> None:
         """The read has stamped the entry; there is one, unless the cache is full."""
         entry = self.entry(key)
@@ -179,13 +187,13 @@ class CacheMachine(CheckedCache):
             self.clients[cluster].forget(job_id)
         for each in forgotten:
             assert self.entry(each) is None, "a forgotten entry is still there"
-            self.watch.written(each, None)
+            self.watch.written(each, None, each[1])
         self.steps.pump()
 
     @is_open
     @rule(key=keys, meanwhile=meanwhiles)
     def stop(self, key: Key, meanwhile: str) -> None:
-        ids = self.worlds[key[0]].ids(key[1])
+        ids = self.ids_of(key)
         self.call(lambda: self.clients[key[0]].stop_job(key[1]), meanwhile)
         self.wrote(key, ids)
 
@@ -193,7 +201,7 @@ class CacheMachine(CheckedCache):
     @rule(key=keys, meanwhile=meanwhiles, ghost=st.booleans())
     def delete(self, key: Key, meanwhile: str, ghost: bool) -> None:
         world = self.worlds[key[0]]
-        ids = world.ids(key[1])
+        ids = self.ids_of(key)
         if self.call(lambda: self.clients[key[0]].delete_job(key[1]), meanwhile) is None:
             assert self.entry(key) is None, "the entry of a deleted job is still there"
             if ghost:
@@ -217,7 +225,7 @@ class CacheMachine(CheckedCache):
         """A call that was answered ends an outage, too: all jobs may be polled at once."""
         for job_id in ids:
             each = key[0], job_id
-            self.watch.written(each, self.entry(each), by_other_id=each != key)
+            self.watch.written(each, self.entry(each), key[1])
         self.may_be_early(key[0])
 
     # The pool's threads, and time
@@ -283,7 +291,7 @@ def _no_logging() -> Iterator[None]:
 
 settings.register_profile(
     "default",
-    max_examples=400,
+    max_examples=1000,
     stateful_step_count=40,
     deadline=None,
     report_multiple_bugs=False,

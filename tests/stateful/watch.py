@@ -53,16 +53,19 @@ class Watch:
         for memory in (self._terminal, self._told, self._said, self._asked):
             memory.pop(key, None)
 
-    def written(self, key: Key, entry: Entry | None, *, by_other_id: bool = False) -> None:
-        """A forget, stop, delete or submit has returned, and left this entry.
+    def written(self, key: Key, entry: Entry | None, by: str) -> None:
+        """A forget, stop, delete or submit by the id `by` has returned, and left this entry.
 
-        A failure has no ids: when the call named the job by its other id, the cache cannot know
-        that the failure is about the same job, unless it had an answer before.
+        When that is the job's other id, and no answer has told the cache so, it cannot know that
+        what it holds, or a failure (which has no ids), is about the same job.
         """
         number = next(self._worlds[key[0]].numbers)
-        is_strange = by_other_id and entry is not None and entry.record.info is None
-        self._strangers = self._strangers - {key} | ({key} if is_strange else set())
+        info = None if entry is None else entry.record.info
+        is_known = by == key[1] or (info is not None and by in (info.submission_id, info.job_id))
+        self._strangers = self._strangers - {key} | (set() if is_known else {key})
         self._barriers[key] = number, set() if entry is None else requests_in(entry.record)
+        if is_known and entry is not None and entry.record.error is not None:
+            self._told[key] = request_of(entry.record.error)  # older than the call: not told
         self.may_be_early(key)
 
     def may_be_early(self, key: Key) -> None:
@@ -136,7 +139,8 @@ class Watch:
         barrier, known = self._barriers.get(key, (0, set()))
         if request.number < barrier:
             assert request.number in known, "a late reply was stored"
-            assert not fresh or info.status.is_terminal, "an outdated answer is shown as fresh"
+            may_be_fresh = info.status.is_terminal or key in self._strangers
+            assert may_be_fresh or not fresh, "an outdated answer is shown as fresh"
 
     def check_read(
         self,
@@ -188,7 +192,7 @@ class Watch:
             return "raise" if sent >= oldest else "stale"
         if self._is_terminal(info):
             return "return"
-        outdated = number < self._barriers.get(key, (0, set()))[0]
+        outdated = number < self._barriers.get(key, (0, set()))[0] and key not in self._strangers
         return "return" if sent >= oldest and not outdated else "stale"
 
     def _check_error(self, key: Key, error: DashboardError, info: JobInfo | None) -> int:
