@@ -49,6 +49,11 @@ test: .venv/.installed ## Run the tests (no network, no Ray)
 test-ray: .venv/.installed .venv-ray/.installed ## Run the tests that need a real Ray head
 	RAY_BIN=$(RAY_BIN) $(BIN)/pytest -m ray --timeout 300 tests/ray
 
+.PHONY: test-net
+test-net: .venv/.installed ## Run the tests that need nginx and HAProxy
+	tools/get-middle-boxes
+	$(BIN)/pytest -m net tests/net
+
 .PHONY: smoke
 smoke: .venv/.installed ## Run a controller loop over simulated dashboards
 	$(BIN)/python -m jobinfo_cache smoke
