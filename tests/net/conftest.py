@@ -8,8 +8,6 @@ import pytest
 
 from jobinfo_cache.testing import SimulatedDashboard
 
-TOKEN = "a-token-of-the-dashboard"
-
 
 @pytest.fixture
 def dashboard() -> Iterator[SimulatedDashboard]:
