@@ -213,7 +213,7 @@ class CheckedCache(RuleBasedStateMachine):
             self.worlds[cluster].fault = None
             self.worlds[cluster].garbled.clear()
             self.clients[cluster] = self.connect(cluster)
-        self.steps.pump()
+            self.may_be_early(cluster)
         self.work_off()
         self.steps.advance(2 * self.settings.max_backoff, self.work_off)
         for (cluster, job_id), entry in self.known.items():
