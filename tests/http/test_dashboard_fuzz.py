@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
@@ -12,15 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobinfo_cache import answers
+from jobinfo_cache import Cluster, JobInfoCache, Settings, answers
 from jobinfo_cache.answers import Answer
 from jobinfo_cache.dashboard import DashboardClient
-from jobinfo_cache.errors import BadResponse, DashboardError, JobNotFound
+from jobinfo_cache.errors import BadResponse, DashboardError, JobInfoCacheError, JobNotFound
 from jobinfo_cache.job import JobInfo
-from jobinfo_cache.testing import FaultServer
-from jobinfo_cache.testing.peer import Peer, response
+from jobinfo_cache.testing import FakeClock, FaultServer, settle
+from jobinfo_cache.testing.peer import response
 from tests.http.kinds import KINDS
+from tests.http.words import WORDS, Babbler
 
+BOUND = 5.0  # far above any deadline here, far below for ever
 SENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -89,40 +92,6 @@ def test_any_refusal_is_an_error_of_one_line(
     assert getattr(error, "retry_after", None) is None or getattr(error, "retry_after", -1) >= 0
 
 
-HEADS = st.sampled_from(
-    [
-        b"",
-        b"HTTP/1.1 200 OK\r\n",
-        b"HTTP/1.1 200 OK\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00",
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: ",
-        b"HTTP/1.1 ",
-        b"HTTP/1.0 503 X\r\nRetry-After: ",
-        b"HTTP/1.1 302 X\r\nLocation: ",
-        b"HTTP/1.1 100 Continue\r\n\r\n",
-        response(b"{}")[:-2],
-    ]
-)
-PIECES = st.lists(
-    st.binary(max_size=40)
-    | st.sampled_from([b"\r\n", b"\r\n\r\n", b"0\r\n\r\n", b"{}", b"5\r\n", b": ", b"\x00", b"-1"]),
-    max_size=6,
-)
-
-
-class Babbler:
-    """A server that answers each connection with `words` and closes it."""
-
-    def __init__(self) -> None:
-        self.words = b""
-
-    def __call__(self, peer: Peer) -> None:
-        peer.request()
-        peer.send(self.words)
-
-
 @pytest.fixture(scope="module")
 def babbler() -> Iterator[tuple[Babbler, str]]:
     """One server for all examples."""
@@ -132,12 +101,60 @@ def babbler() -> Iterator[tuple[Babbler, str]]:
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(kind=st.sampled_from(sorted(KINDS)), head=HEADS, pieces=PIECES)
+@given(kind=st.sampled_from(sorted(KINDS)), words=WORDS)
 def test_any_bytes_are_an_answer_or_an_error(
-    babbler: tuple[Babbler, str], kind: str, head: bytes, pieces: list[bytes]
+    babbler: tuple[Babbler, str], kind: str, words: bytes
 ) -> None:
     """Of the library, whatever the kind of request."""
     script, url = babbler
-    script.words = head + b"".join(pieces)
-    with DashboardClient(url, timeout=5.0) as client, contextlib.suppress(DashboardError):
+    script.words, script.stays = words, False
+    with (
+        DashboardClient(url, timeout=5.0, proxies={}) as client,
+        contextlib.suppress(DashboardError),
+    ):
         KINDS[kind](client)
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=2, max_size=3), words=WORDS)
+def test_any_bytes_on_a_connection_that_stays_end_with_the_deadline(
+    babbler: tuple[Babbler, str], kinds: list[str], words: bytes
+) -> None:
+    """What is left over of one answer is no part of the next one, and nothing hangs."""
+    script, url = babbler
+    script.words, script.stays = words, True
+    with DashboardClient(url, timeout=0.05, proxies={}) as client:
+        for kind in kinds:
+            began = time.monotonic()
+            with contextlib.suppress(DashboardError):
+                KINDS[kind](client)
+            assert time.monotonic() - began < BOUND
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(words=st.lists(WORDS, min_size=1, max_size=4))
+def test_any_bytes_are_a_snapshot_of_the_cache(
+    babbler: tuple[Babbler, str], words: list[bytes]
+) -> None:
+    """Reads return a job or raise an error of the library, and the worker polls on."""
+    script, url = babbler
+    script.stays = False
+    clock = FakeClock()
+    with (
+        DashboardClient(url, timeout=5.0, proxies={}) as client,
+        JobInfoCache(Settings(jitter=0.0, workers=1), clock=clock) as cache,
+    ):
+        cached = cache.client(client, Cluster("ns", "one", "uid"))
+        for each in words:
+            script.words = each
+            with contextlib.suppress(JobInfoCacheError):
+                assert isinstance(cached.get_job_info("x"), JobInfo)
+            settle(cache)
+            snapshot = cached.lookup("x")
+            assert snapshot.info is not None or snapshot.error is not None
+            clock.advance(60.0)
+        script.words = response(b'{"status": "SUCCEEDED", "submission_id": "x", "job_id": null}')
+        clock.advance(60.0)
+        settle(cache)
+        assert cached.lookup("x").info is not None
+        assert cache.stats().polls_failed["internal"] == 0
