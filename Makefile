@@ -54,6 +54,10 @@ test-net: .venv/.installed ## Run the tests that need nginx and HAProxy
 	tools/get-middle-boxes
 	$(BIN)/pytest -m net tests/net
 
+.PHONY: soak
+soak: .venv/.installed ## Go through every fault for MINUTES (2) minutes, and leave nothing behind
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),2)
+
 .PHONY: smoke
 smoke: .venv/.installed ## Run a controller loop over simulated dashboards
 	$(BIN)/python -m jobinfo_cache smoke
