@@ -71,6 +71,16 @@ smoke-ray: .venv/.installed .venv-ray/.installed ## Run the same loop over a rea
 bench: .venv/.installed ## Measure beside other designs, 15 minutes (FULL=1: all works, an hour)
 	$(BIN)/python -m tests.bench.run
 
+.PHONY: stress
+stress: .venv/.installed ## Run state machine and thread tests 20 times, and 10 million ids, an hour
+	for run in $$(seq 20); do \
+	    HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -q tests/stateful tests/threads || exit 1; done
+	$(BIN)/pytest -q -m stress tests/threads
+
+.PHONY: mutants
+mutants: .venv/.installed ## Break the library on purpose, and see that the tests notice
+	$(BIN)/python -m tests.mutants
+
 .PHONY: build
 build: .venv/.installed ## Build sdist and wheel, and try the wheel in an empty venv
 	$(BIN)/python -m build --outdir dist

@@ -299,7 +299,7 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.register_profile(
-    "thorough", settings.get_profile("default"), max_examples=5000, stateful_step_count=80
+    "thorough", settings.get_profile("default"), max_examples=1000, stateful_step_count=100
 )
 settings.register_profile(
     "mutants", settings.get_profile("default"), phases=[Phase.generate], database=None

@@ -69,6 +69,27 @@ def test_close_against_readers_leaves_no_entry(clock: FakeClock) -> None:
     assert library_threads() == []
 
 
+def test_an_entry_that_slips_in_while_closing_is_not_read(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that had begun before `close` may store after its first look: that is dropped."""
+    cache = JobInfoCache(clock=clock)
+    client = cache.client(HeldDashboard(clock, "SUCCEEDED").client, CLUSTER)
+    client.lookup("a")
+    settle(cache)
+    entries, pool = client._state.entries, cache._engine.pool
+    held, close_pool = dict(entries), pool.close
+
+    def slip_in(timeout: float | None = None) -> bool:
+        entries.update(held)
+        return close_pool(timeout)
+
+    monkeypatch.setattr(pool, "close", slip_in)
+    assert cache.close(TIMEOUT)
+    with pytest.raises(CacheClosed):
+        client.get_job_info("a")
+
+
 def test_a_second_cache_is_not_touched_by_the_end_of_the_first(clock: FakeClock) -> None:
     """Two caches in one process share nothing."""
     first, second = JobInfoCache(clock=clock), JobInfoCache(clock=clock)
