@@ -12,7 +12,7 @@ import pytest
 from jobinfo_cache.testing import FaultServer
 from tests.cli.programs import environment
 
-DEADLINE = 0.5  # seconds, of one request
+DEADLINE = 0.4  # seconds, of one request
 LIMIT = 25.0  # seconds; only a failure uses them up
 SLACK = 3.0  # seconds, for an interpreter that starts and ends on a busy machine
 
@@ -48,8 +48,10 @@ def server() -> Iterator[FaultServer]:
         yield server
 
 
-@pytest.mark.parametrize(("clusters", "jobs"), [(1, 1), (10, 100)], ids=["one", "1,000 queued"])
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("end", "clusters", "jobs"),
+    [*((end, 1, 1) for end in ENDS), ("end of script", 10, 100), ("close", 10, 100)],
+)
 def test_end_with_polls_under_way(server: FaultServer, end: str, clusters: int, jobs: int) -> None:
     """With and without `close`, with one poll and with a thousand: in time, and silently."""
     statement, code, last_line = ENDS[end]

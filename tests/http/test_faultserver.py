@@ -16,7 +16,7 @@ from jobinfo_cache.testing.peer import Peer, forwarding
 from tests.http.certificate import CERTIFICATE
 from tests.http.kinds import KINDS
 
-TIMEOUT = 0.1  # of faults that only the deadline ends
+TIMEOUT = 0.05  # of faults that only the deadline ends
 PATIENCE = 20.0  # of those that end by themselves
 BOUND = 15.0  # far above the deadline, far below for ever
 
@@ -84,7 +84,7 @@ def test_a_fault_without_an_end_is_unavailable_at_the_deadline(
     server.fault(fault)
     error = fails(server, kind, TIMEOUT)
     assert type(error) is DashboardUnavailable
-    assert "within 0.1 s" in str(error)
+    assert "within 0.05 s" in str(error)
     assert len(server.requests) <= 1
 
 
