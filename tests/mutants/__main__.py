@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutants.table import MUTATIONS, Mutation
+from tests.mutants.table import MACHINE, MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 300.0  # seconds; a mutant that hangs is found out, too
@@ -31,6 +31,9 @@ def main() -> int:
         return 1
     for each in chosen:
         compile(_mutated(each), each.file, "exec")  # a mutant that cannot be run proves nothing
+    if _is_killed(None):
+        print("the tests fail without a mutation", file=sys.stderr)  # noqa: T201
+        return 1
     survivors = [each for each in chosen if not _is_killed(each)]
     print(f"{len(chosen)} mutants, {len(survivors)} survived")  # noqa: T201
     return 1 if survivors or not chosen else 0
@@ -44,13 +47,16 @@ def _mutated(mutation: Mutation) -> str:
     return _source(mutation).replace(mutation.old, mutation.new)
 
 
-def _is_killed(mutation: Mutation) -> bool:
+def _is_killed(mutation: Mutation | None) -> bool:
+    """True if a test fails on a copy with that mutation; None: on a copy as it is."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(directory)
         shutil.copytree(ROOT / "jobinfo_cache", copy / "jobinfo_cache")
         shutil.copy(ROOT / "setup.cfg", copy)
         (copy / "tests").symlink_to(ROOT / "tests")
+        if mutation is None:
+            return _fails(MACHINE, copy)
         (copy / "jobinfo_cache" / mutation.file).write_text(_mutated(mutation), encoding="utf-8")
         is_killed = any(_fails(tests, copy) for tests in mutation.tests.split())
     verdict = "killed  " if is_killed else "SURVIVED"

@@ -160,6 +160,9 @@ class CheckedCache(RuleBasedStateMachine):
         removals = (stats.evicted, stats.expired, stats.forgotten)
         assert sum(removals) - sum(self.removals) == len(gone)
         for key in gone:
+            if stats.evicted > self.removals[0]:
+                entry = self.known[key]
+                assert entry.handed_out is entry.record, "evicted before its outcome was shown"
             self.watch.removed(key)
             self.watch.may_be_early(key)
         self.known, self.removals = now, removals
