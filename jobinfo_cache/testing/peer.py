@@ -49,16 +49,26 @@ class Peer:
         self.input = sock.makefile("rb")
 
     def request(self) -> Received | None:
-        """The next request, or None when the connection is closed."""
-        line = b"" if self.input.closed else self.input.readline()
+        """The next request, or None when the connection is closed before its end.
+
+        Raises `ValueError` for what is no request: that is a fault of the client's.
+        """
+        lines = []
+        while (line := b"" if self.input.closed else self.input.readline()) not in (b"\r\n", b""):
+            lines.append(line.decode("latin-1").rstrip())
         if not line:
             return None
+        if not lines or len(lines[0].split()) != 3:
+            raise ValueError(f"no request: {lines!r}")
         headers = {}
-        while (header := self.input.readline()) not in (b"\r\n", b""):
-            name, _, value = header.decode("latin-1").partition(":")
+        for each in lines[1:]:
+            name, _, value = each.partition(":")
             headers[name.lower()] = value.strip()
-        body = self.input.read(int(headers.get("content-length", "0")))
-        received = Received(line.decode("latin-1").rstrip(), headers, body)
+        length = int(headers.get("content-length", "0"))
+        body = self.input.read(length)
+        if len(body) < length:
+            return None
+        received = Received(lines[0], headers, body)
         self.server.note(received)
         return received
 
