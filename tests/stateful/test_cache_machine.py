@@ -292,7 +292,7 @@ def _no_logging() -> Iterator[None]:
 
 settings.register_profile(
     "default",
-    max_examples=700,
+    max_examples=500,
     stateful_step_count=40,
     deadline=None,
     report_multiple_bugs=False,
