@@ -161,6 +161,17 @@ def test_a_request_refused_with_an_old_token_takes_the_one_that_is_there_by_now(
     assert credentials.current() == renewed
 
 
+def test_only_the_last_tokens_are_remembered() -> None:
+    """A token that is rotated for years takes no memory, and the recent ones are hidden."""
+    tokens = iter([f"token-{number:04}-of-many" for number in range(1000)])
+    credentials = Credentials(lambda: next(tokens), None)
+    sent = credentials.current()
+    for _ in range(999):
+        sent = credentials.after_refusal(sent) or sent
+    assert credentials.redact("token-0999-of-many, token-0984-of-many") == "[secret], [secret]"
+    assert len(credentials._tokens) == 16
+
+
 def test_a_wrong_string_is_tried_once_only() -> None:
     """It cannot change, so there is no storm of retries."""
     with FaultServer(guarded([])) as server, DashboardClient(server.url, token="no") as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -205,6 +206,29 @@ def test_a_client_that_leaves_ends_its_thread() -> None:
         server.fault("hang")
         fails(server, "single", TIMEOUT)
         assert ended.wait(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        b"GET /api/jo",
+        b"GET / HTTP/1.1\r\nHost: a\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{",
+    ],
+)
+def test_half_a_request_is_none(half: bytes) -> None:
+    """A client that leaves in the middle has asked for nothing."""
+    ended = threading.Event()
+
+    def script(peer: Peer) -> None:
+        assert peer.request() is None
+        ended.set()
+
+    with FaultServer(script) as server:
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
+            client.sendall(half)
+        assert ended.wait(PATIENCE)
+        assert server.requests == []
 
 
 def test_wrong_arguments() -> None:
