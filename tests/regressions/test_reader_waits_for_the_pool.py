@@ -20,7 +20,6 @@ def test_reads_answer_while_every_worker_hangs(clock: FakeClock) -> None:
         stats = it.cache.stats()
 
         assert (stats.entries, stats.placeholders) == (300, 300)
-        assert stats.queued + stats.workers_busy == 300
         assert it.cache.close(10.0)
         with pytest.raises(CacheClosed):
             it.client.get_job_info("a")
