@@ -115,7 +115,7 @@ def test_any_bytes_are_an_answer_or_an_error(
         KINDS[kind](client)
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=2, max_size=3), words=WORDS)
 def test_any_bytes_on_a_connection_that_stays_end_with_the_deadline(
     babbler: tuple[Babbler, str], kinds: list[str], words: bytes

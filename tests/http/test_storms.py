@@ -129,7 +129,7 @@ def test_sockets_of_a_storm_are_bounded(clock: FakeClock, caplog: pytest.LogCapt
 
         most = 0
         with ThreadPoolExecutor(WORKERS) as callers:
-            for _ in range(3):
+            for _ in range(2):
                 asked = [callers.submit(read, number) for number in range(WORKERS)]
                 clock.advance(3.0)
                 for done in asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import sys
 import tempfile
@@ -53,6 +54,7 @@ def main() -> int:
         say(f"after the storm: {after_storm}")
         compare(before, after_storm, ledger, "storm")
         warm, stats = soak(fleet, arguments.minutes * 60, arguments.seed, ledger)
+        gc.collect()
         after = footing()
         say(f"after: {after}")
         compare(before, after, ledger, "soak")
@@ -127,6 +129,7 @@ def drain(controllers: list[Controller], slots: list[Slot], ledger: Ledger) -> N
 
 def compare(before: Footing, after: Footing, ledger: Ledger, what: str) -> None:
     """Threads, files and sockets must be back to what they were."""
+    gc.collect()
     pause = threading.Event()
     for _ in range(100):  # a timer's thread ends a moment after it was cancelled
         if after[:3] == before[:3]:

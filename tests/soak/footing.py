@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +26,6 @@ class Footing(NamedTuple):
 
 def footing() -> Footing:
     """The state now."""
-    gc.collect()
     targets = [_target(each) for each in Path("/proc/self/fd").iterdir()]
     status = Path("/proc/self/status").read_text()
     resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
