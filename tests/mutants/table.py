@@ -129,6 +129,7 @@ MUTATIONS = [
         "if not entry.is_current or not state.written.isdisjoint(ids):",
         "if not entry.is_current:",
         "a late reply is stored under the job's other id",
+        "tests/stateful tests/unit",
     ),
     Mutation(
         "outcomes.py",
@@ -147,6 +148,7 @@ MUTATIONS = [
         "if state.is_asking:",
         "if False:",
         "a late reply is stored under the job's other id",
+        "tests/stateful tests/unit",
     ),
     Mutation(
         "store.py",
