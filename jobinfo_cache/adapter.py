@@ -28,8 +28,14 @@ class Adapter(HTTPAdapter):
     `ValueError` or `OSError` when the environment or the CA bundle cannot be used.
     """
 
-    def __init__(self, url: str, verify: bool | str, proxies: Mapping[str, str] | None) -> None:
-        found = requests.Session().merge_environment_settings(url, {}, None, verify, None)
+    def __init__(
+        self,
+        url: str,
+        verify: bool | str | ssl.SSLContext,
+        proxies: Mapping[str, str] | None,
+    ) -> None:
+        known = True if isinstance(verify, ssl.SSLContext) else verify
+        found = requests.Session().merge_environment_settings(url, {}, None, known, None)
         usable = dict(found["proxies"] if proxies is None else proxies)
         scheme = urlsplit(url).scheme
         proxy = select_proxy(url, usable)
@@ -37,7 +43,7 @@ class Adapter(HTTPAdapter):
         self.secrets = [text for url in self.proxies.values() for text in _secrets_in(url)]
         self._tls: ssl.SSLContext | None = None
         if scheme == "https" or self.proxies.get(scheme, "").startswith("https:"):
-            trusted = found["verify"]
+            trusted = verify if isinstance(verify, ssl.SSLContext) else found["verify"]
             self._tls = _tls_context(True if trusted is None else trusted)
         super().__init__(pool_connections=1, pool_maxsize=1)
 
@@ -76,8 +82,11 @@ def _secrets_in(proxy: str) -> list[str]:
     return [password, pair, base64.b64encode(pair.encode("latin-1", "replace")).decode()]
 
 
-def _tls_context(verify: bool | str) -> ssl.SSLContext:
+def _tls_context(verify: bool | str | ssl.SSLContext) -> ssl.SSLContext:
     """The TLS settings: made once for each CA bundle, anew when the bundle changes."""
+    if isinstance(verify, ssl.SSLContext):
+        verify.sslsocket_class = TLSSocket  # the deadline needs our sockets
+        return verify
     if verify is False:
         return _new_tls_context(None, 0)
     authorities = Path(DEFAULT_CA_BUNDLE_PATH if verify is True else verify).expanduser()

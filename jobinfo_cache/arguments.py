@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import ssl
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -56,10 +57,13 @@ def checked_timeout(timeout: float) -> float:
     return float(timeout)
 
 
-def checked_verify(verify: bool | str) -> bool | str:
+def checked_verify(verify: bool | str | ssl.SSLContext) -> bool | str | ssl.SSLContext:
     """Whether, or with which CA bundle, certificates are verified."""
-    if not isinstance(verify, (bool, str)) or verify == "":
-        raise TypeError(f"verify is {verify!r}; it must be True, False or the path of a CA bundle")
+    if not isinstance(verify, (bool, str, ssl.SSLContext)) or verify == "":
+        raise TypeError(
+            f"verify is {verify!r};"
+            " it must be True, False, the path of a CA bundle or an SSLContext"
+        )
     return verify
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobinfo_cache.answers import without
-from jobinfo_cache.errors import DashboardAuthError
+from jobinfo_cache.errors import DashboardAuthError, DashboardError
 from jobinfo_cache.instrumentation import get_logger
 
-__all__ = ["Credentials", "SentHeaders", "Token"]
+__all__ = ["Credentials", "Header", "SentHeaders", "Token"]
 
 Token = str | Callable[[], str] | Path
+Header = str | Callable[[], str]
 
 _MAX_TOKEN_BYTES = 65_536
 _REMEMBERED = 16  # tokens to hide; so many rotations outlast any answer
@@ -38,31 +39,35 @@ class Credentials:
     """The headers that a client adds to each request. Safe from any thread.
 
     A `token` that is a callable is asked before the first request, one that is a `Path` is read
-    then; both again when the dashboard refuses the token. That may block as long as the callable
-    or the file system does. Raises `ValueError` or `TypeError`, naming what is wrong and not
-    showing it, for a string or for headers that cannot be sent.
+    then; both again when the dashboard refuses the token. A header's value that is a callable is
+    asked for each request. That may block as long as the callable or the file system does, and a
+    `DashboardError` that a callable raises is raised as it is. Raises `ValueError` or
+    `TypeError`, naming what is wrong and not showing it, for a string or for headers that cannot
+    be sent.
     """
 
-    def __init__(self, token: Token | None, headers: Mapping[str, str] | None) -> None:
+    def __init__(self, token: Token | None, headers: Mapping[str, Header] | None) -> None:
         self.headers = _checked_headers(headers or {})
         self.source = _checked_source(token)
+        self._fixed = {name: text for name, text in self.headers.items() if isinstance(text, str)}
+        self._asked = {name: ask for name, ask in self.headers.items() if not isinstance(ask, str)}
         self._said_loose = False
         # Replaced as a whole, so that no lock is needed:
         self._sent: SentHeaders | None = None
         # Changed by single steps that no thread gets in between:
         self._tokens: deque[str] = deque(maxlen=_REMEMBERED)
-        self._secrets = set(_secrets_in(self.headers))
+        self._secrets = set(_secrets_in(self._fixed))
 
     def current(self) -> SentHeaders:
         """The headers to send now; raises `DashboardAuthError` when there is no usable token."""
-        return self._sent or self._read()
+        return self._complete(self._sent or self._read())
 
     def after_refusal(self, refused: SentHeaders) -> SentHeaders | None:
-        """Read the token again; the headers with it, or None when it is the refused one."""
-        if refused.token is None or isinstance(self.source, str):
+        """Read the token again; the headers with it, or None when they are the refused ones."""
+        if not self._asked and (refused.token is None or isinstance(self.source, str)):
             return None
-        sent = self._read()
-        return None if sent.token == refused.token else sent
+        sent = self._complete(self._read())
+        return None if sent.headers == refused.headers else sent
 
     def redact(self, text: str) -> str:
         """The text without any secret of this client, and without its last 16 tokens."""
@@ -74,16 +79,32 @@ class Credentials:
 
     def _read(self) -> SentHeaders:
         token = self._token()
-        headers = dict(self.headers)
+        headers = dict(self._fixed)
         if token is not None:
             bearer = f"Bearer {token}"
-            if not any(name.lower() == "authorization" for name in headers):
+            if not any(name.lower() == "authorization" for name in self.headers):
                 headers["Authorization"] = bearer
             headers["X-Ray-Authorization"] = bearer
-            if token not in self._tokens.copy():
-                self._tokens.append(token)
+            self._remember(token)
         self._sent = SentHeaders(headers, token)
         return self._sent
+
+    def _complete(self, sent: SentHeaders) -> SentHeaders:
+        """With the headers whose values are asked for."""
+        if not self._asked:
+            return sent
+        asked = {}
+        for name, ask in self._asked.items():
+            origin = f"the callable of header {name}"
+            asked[name] = _from_callable(ask, origin).strip()
+            if not _is_header_value(asked[name]) or not asked[name]:
+                raise DashboardAuthError(f"{origin} gave what no header can carry")
+            self._remember(asked[name].split()[-1])
+        return SentHeaders({**sent.headers, **asked}, sent.token)
+
+    def _remember(self, token: str) -> None:
+        if token not in self._tokens.copy():
+            self._tokens.append(token)
 
     def _token(self) -> str | None:
         if self.source is None or isinstance(self.source, str):
@@ -91,7 +112,8 @@ class Credentials:
         if isinstance(self.source, Path):
             origin, token = f"the token file {self.source}", self._from_file(self.source)
         else:
-            origin, token = "the token callable", _from_callable(self.source)
+            origin = "the token callable"
+            token = _from_callable(self.source, origin)
         if fault := _fault(token):
             raise DashboardAuthError(f"{origin} gave a token that {fault}")
         return token.strip()
@@ -113,15 +135,15 @@ class Credentials:
             _log.warning("the token file can be read by others", path=str(path), mode=f"{mode:04o}")
 
 
-def _from_callable(source: Callable[[], str]) -> str:
+def _from_callable(source: Callable[[], str], origin: str) -> str:
     try:
         token = source()
+    except DashboardError:
+        raise  # it says by itself what is wrong
     except Exception as error:
-        raise DashboardAuthError(f"the token callable raised {type(error).__name__}") from error
+        raise DashboardAuthError(f"{origin} raised {type(error).__name__}") from error
     if not isinstance(token, str):
-        raise DashboardAuthError(
-            f"the token callable returned {type(token).__name__}; it must return a str"
-        )
+        raise DashboardAuthError(f"{origin} returned {type(token).__name__}; it must return a str")
     return token
 
 
@@ -153,13 +175,18 @@ def _is_header_value(text: str) -> bool:
     return all(" " <= char <= "~" or "\xa0" <= char <= "\xff" or char == "\t" for char in text)
 
 
-def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    checked = {}
+def _checked_headers(headers: Mapping[str, Header]) -> dict[str, Header]:
+    checked: dict[str, Header] = {}
     for name, value in headers.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(f"headers holds the name {name!r}; it must be an HTTP header's name")
+        if callable(value):
+            checked[name] = value
+            continue
         if not isinstance(value, str):
-            raise TypeError(f"header {name} is a {type(value).__name__}; it must be a str")
+            raise TypeError(
+                f"header {name} is a {type(value).__name__}; it must be a str or a callable"
+            )
         if not _is_header_value(value):
             shown = "(not shown)" if _SECRET_NAME.search(name) else repr(value)
             raise ValueError(

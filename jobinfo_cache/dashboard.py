@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -12,7 +13,7 @@ from urllib.parse import quote
 
 from jobinfo_cache import answers, arguments
 from jobinfo_cache.answers import Answer
-from jobinfo_cache.credentials import Credentials, SentHeaders, Token
+from jobinfo_cache.credentials import Credentials, Header, SentHeaders, Token
 from jobinfo_cache.errors import DashboardAuthError
 from jobinfo_cache.job import JobInfo, check_job_id
 from jobinfo_cache.transport import Transport
@@ -32,7 +33,8 @@ class DashboardClient:
 
     `url` is `http(s)://host[:port][/prefix]`. `token` is a str, a callable that returns one, or
     the `pathlib.Path` of a file; the latter two are asked again when the dashboard refuses the
-    token. `headers` are added to each request. `verify` is True, False, or a CA bundle's path.
+    token. `headers` are added to each request; a value that is a callable is asked for each.
+    `verify` is True, False, a CA bundle's path, or an `ssl.SSLContext` for such clients only.
     `proxies` maps a scheme to a proxy's URL; None takes the environment's, {} none.
     `max_response_bytes` bounds a body, decompressed. `json_loads` gets bytes.
 
@@ -45,9 +47,9 @@ class DashboardClient:
         url: str,
         *,
         token: Token | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, Header] | None = None,
         timeout: float = 2.0,
-        verify: bool | str = True,
+        verify: bool | str | ssl.SSLContext = True,
         proxies: Mapping[str, str] | None = None,
         max_response_bytes: int = 33_554_432,
         json_loads: Callable[[bytes], Any] = json.loads,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 
@@ -45,7 +46,7 @@ class Transport:
         url: str,
         *,
         timeout: float,
-        verify: bool | str,
+        verify: bool | str | ssl.SSLContext,
         proxies: Mapping[str, str] | None,
         max_response_bytes: int,
         redact: Redact,
