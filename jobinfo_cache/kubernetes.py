@@ -1,0 +1,300 @@
+"""Dashboard clients for the RayClusters of a Kubernetes controller (extra `kubernetes`)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from requests.utils import should_bypass_proxies
+
+from jobinfo_cache import raycluster
+from jobinfo_cache.cache import JobInfoCache
+from jobinfo_cache.client import CachedDashboardClient
+from jobinfo_cache.credentials import Header
+from jobinfo_cache.dashboard import DashboardClient
+from jobinfo_cache.errors import DashboardAuthError, DashboardUnavailable
+from jobinfo_cache.model import Cluster
+from jobinfo_cache.settings import Settings
+
+__all__ = ["DashboardClientProvider"]
+
+_MOST_CLIENTS = 4_096  # a bound for controllers that never call `forget`; each costs some KiB
+_TOKEN_KEY = "auth_token"
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A client, and all that it was made of."""
+
+    origin: tuple[Any, ...]
+    client: DashboardClient
+
+
+class DashboardClientProvider:
+    """Hands out the dashboard client of a RayCluster; call it in each reconcile.
+
+    `api_client` is the official client's `ApiClient`; None makes one of the configuration that
+    `kubernetes.config.load_…` has set. With `use_kubernetes_proxy` dashboards are asked through
+    the API server's service proxy, with the API client's TLS settings and credentials. `settings`
+    are the cache's by default: `request_timeout` is the deadline of a request, and with
+    `async_job_info_query=False` the clients are plain ones that ask at once.
+
+    Nothing here blocks, and a read never does; the Secret with a cluster's token is read by the
+    first request, and again after a 401 or 403. Safe from any thread. Raises `ImportError` when
+    the extra is not installed.
+    """
+
+    def __init__(
+        self,
+        cache: JobInfoCache,
+        *,
+        settings: Settings | None = None,
+        api_client: Any = None,
+        use_kubernetes_proxy: bool = False,
+    ) -> None:
+        official = _official_client()
+        self._cache = cache
+        self._settings = settings or cache.settings
+        self._api_client = official.ApiClient() if api_client is None else api_client
+        self._core = official.CoreV1Api(self._api_client)
+        self._use_proxy = use_kubernetes_proxy
+        self._lock = threading.Lock()
+        # Guarded by _lock:
+        self._made: OrderedDict[object, _Made] = OrderedDict()
+        self._tls: tuple[object, bool | ssl.SSLContext] | None = None
+
+    def client_for(
+        self, ray_cluster: Mapping[str, Any] | None, url: str | None = None
+    ) -> CachedDashboardClient | DashboardClient:
+        """The client of a cluster; the same one while address and credentials stay the same.
+
+        `ray_cluster` is the resource as a dict. `url` is the dashboard's address ("http://" is
+        put before a bare one), by default what the resource says; the proxy mode does not look at
+        it. Without a cluster it is a plain client of `url` with no credentials, never cached.
+        Raises `ValueError` when the resource lacks its name, or what the address needs.
+        """
+        if ray_cluster is None:
+            if url is None:
+                raise ValueError("ray_cluster and url are None; one of them must be given")
+            return self._kept(url, (_with_scheme(url),), self._plain)
+        cluster = raycluster.cluster_of(ray_cluster)
+        token = None
+        if raycluster.asks_for_token(ray_cluster):
+            token = _SecretToken(self._core, cluster, self._settings.request_timeout)
+        if self._use_proxy:
+            address = self._proxy_url(ray_cluster, cluster)
+            origin = (address, token, *self._server_settings())
+            dashboard = self._kept(cluster[:2], origin, self._proxied)
+        else:
+            address = _with_scheme(url) if url else raycluster.dashboard_url(ray_cluster)
+            dashboard = self._kept(cluster[:2], (address, token), self._plain)
+        if not self._settings.async_job_info_query:
+            return dashboard
+        return self._cache.client(dashboard, cluster)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Drop the clients and entries of a cluster by its name, which may be gone already.
+
+        Never blocks. Does nothing when nothing is known about it.
+        """
+        self._cache.forget(namespace, name)
+        with self._lock:
+            made = self._made.pop((namespace, name), None)
+        if made is not None:
+            made.client.close()
+
+    def _kept(
+        self,
+        key: object,
+        origin: tuple[Any, ...],
+        make: Callable[..., DashboardClient],
+    ) -> DashboardClient:
+        """The client that was made of that origin, or a new one in place of another."""
+        dropped = None
+        with self._lock:
+            made = self._made.get(key)
+            if made is None or made.origin != origin:
+                dropped, made = made, _Made(origin, make(*origin))
+                self._made[key] = made
+            self._made.move_to_end(key)
+            if len(self._made) > _MOST_CLIENTS:
+                _, dropped = self._made.popitem(last=False)
+        if dropped is not None:
+            dropped.client.close()
+        return made.client
+
+    def _plain(self, url: str, token: _SecretToken | None = None) -> DashboardClient:
+        return DashboardClient(url, token=token, timeout=self._settings.request_timeout)
+
+    def _proxied(
+        self,
+        url: str,
+        token: _SecretToken | None,
+        verify: bool | ssl.SSLContext,
+        headers: tuple[tuple[str, str], ...],
+        proxy: str | None,
+    ) -> DashboardClient:
+        sent: dict[str, Header] = dict(headers)
+        if self._api_client.configuration.api_key or _default_header(self._api_client):
+            # Not as a token: that would go on to the dashboard in the second header.
+            sent["Authorization"] = lambda: _authorization(self._api_client)
+        return DashboardClient(
+            url,
+            token=token,
+            headers=sent,
+            timeout=self._settings.request_timeout,
+            verify=verify,
+            proxies={} if proxy is None else {"http": proxy, "https": proxy},
+            json_loads=_loads_no_status,
+        )
+
+    def _proxy_url(self, ray_cluster: Mapping[str, Any], cluster: Cluster) -> str:
+        host = str(self._api_client.configuration.host).rstrip("/")
+        service = raycluster.head_service(ray_cluster)
+        return f"{host}/api/v1/namespaces/{cluster.namespace}/services/{service}:dashboard/proxy"
+
+    def _server_settings(self) -> tuple[Any, ...]:
+        """What a client of the API server is made of, beside its address: equal while the same."""
+        configuration = self._api_client.configuration
+        stamp = _tls_stamp(configuration)
+        with self._lock:
+            if self._tls is None or self._tls[0] != stamp:
+                self._tls = (stamp, _tls_context(configuration))
+            verify = self._tls[1]
+        own = {"user-agent", "accept", "content-type", "authorization"}
+        headers = tuple(
+            (name, value)
+            for name, value in getattr(self._api_client, "default_headers", {}).items()
+            if name.lower() not in own
+        )
+        proxy = configuration.proxy
+        no_proxy = getattr(configuration, "no_proxy", None)
+        if proxy and no_proxy and should_bypass_proxies(configuration.host, no_proxy):
+            proxy = None
+        return verify, headers, proxy or None
+
+
+@dataclass(frozen=True)
+class _SecretToken:
+    """Reads a cluster's token from its Secret; blocks for the API server's answer.
+
+    That takes `timeout` seconds at most, a few times that when the API server is unreachable.
+    """
+
+    core: Any
+    cluster: Cluster
+    timeout: float
+
+    def __call__(self) -> str:
+        name = raycluster.secret_name(self.cluster.name)
+        where = f"Secret {self.cluster.namespace}/{name}"
+        try:
+            secret = self.core.read_namespaced_secret(
+                name, self.cluster.namespace, _request_timeout=self.timeout
+            )
+        except Exception as error:
+            status = getattr(error, "status", None)
+            what = f"{where} cannot be read: {status or type(error).__name__}"
+            if status in (401, 403, 404):
+                raise DashboardAuthError(what) from None
+            raise DashboardUnavailable(what) from None
+        self._check_owner(where, secret)
+        encoded = (secret.data or {}).get(_TOKEN_KEY)
+        if not encoded:
+            raise DashboardAuthError(f"{where} has no key {_TOKEN_KEY!r}")
+        try:
+            return base64.b64decode(encoded).decode("ascii")
+        except ValueError:
+            raise DashboardAuthError(f"{where}: {_TOKEN_KEY!r} holds no token") from None
+
+    def _check_owner(self, where: str, secret: Any) -> None:
+        """Names are shortened, and clusters made anew: it may be another cluster's."""
+        references = getattr(secret.metadata, "owner_references", None) or []
+        owners = [owner.uid for owner in references if owner.kind == "RayCluster"]
+        if self.cluster.uid and owners and self.cluster.uid not in owners:
+            raise DashboardAuthError(f"{where} is another cluster's than {self.cluster}")
+
+
+class _NamedContext(ssl.SSLContext):
+    """Asks for, and checks, another server name than the URL's."""
+
+    server_name: str | None = None
+
+    def wrap_socket(self, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
+        if self.server_name:
+            kwargs["server_hostname"] = self.server_name
+        return super().wrap_socket(*args, **kwargs)
+
+
+def _tls_stamp(configuration: Any) -> tuple[Any, ...]:
+    """Equal as long as the TLS settings and the files that they name are the same."""
+    names = ("ssl_ca_cert", "cert_file", "key_file")
+    files = [getattr(configuration, name, None) for name in names]
+    stamps = tuple((path, Path(path).stat().st_mtime_ns) for path in files if path)
+    others = ("verify_ssl", "ca_cert_data", "assert_hostname", "tls_server_name")
+    return (*stamps, *(getattr(configuration, name, None) for name in others))
+
+
+def _tls_context(configuration: Any) -> bool | ssl.SSLContext:
+    if not str(configuration.host).startswith("https:"):
+        return True
+    context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.server_name = getattr(configuration, "tls_server_name", None)
+    authorities = getattr(configuration, "ca_cert_data", None)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif configuration.ssl_ca_cert or authorities:
+        context.load_verify_locations(configuration.ssl_ca_cert or None, cadata=authorities or None)
+    else:
+        context.load_default_certs()
+    if configuration.assert_hostname is False:
+        context.check_hostname = False
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file or None)
+    return context
+
+
+def _authorization(api_client: Any) -> str:
+    """The API client's own Authorization, refreshed by its hook; may block as that does."""
+    for setting in api_client.configuration.auth_settings().values():
+        if setting["in"] == "header" and setting["value"]:
+            return str(setting["value"])
+    default = _default_header(api_client)
+    if default is None:
+        raise DashboardAuthError("the API client has no credentials any more")
+    return default
+
+
+def _default_header(api_client: Any) -> str | None:
+    return getattr(api_client, "default_headers", {}).get("Authorization")
+
+
+def _loads_no_status(content: bytes) -> Any:
+    """JSON, unless it is the API server's own word instead of a dashboard's."""
+    value = json.loads(content)
+    if isinstance(value, dict) and value.get("kind") == "Status" and "apiVersion" in value:
+        raise ValueError("a Status of the API server")
+    return value
+
+
+def _with_scheme(url: str) -> str:
+    return url if "://" in url else f"http://{url}"
+
+
+def _official_client() -> Any:
+    try:
+        from kubernetes import client
+    except ImportError as error:
+        raise ImportError(
+            "jobinfo_cache.kubernetes needs the official Kubernetes client:"
+            " pip install 'jobinfo-cache[kubernetes]'"
+        ) from error
+    return client
