@@ -92,7 +92,7 @@ class JobInfoCache:
             placeholders=sum(record.info is None and record.error is None for record in live),
             workers=pool.workers,
             workers_busy=pool.busy,
-            queued=pool.queued + engine.poller.lanes.parked,
+            queued=pool.queued + engine.lanes.parked,
             delayed=pool.delayed,
             reads_hit=max(engine.reader.reads.value() - others, 0),
             reads_pending=pending,

@@ -57,9 +57,10 @@ class Cleanup:
         """Remove unread entries, and close the connections of clusters without a live job."""
         for entry in self._store.expire():
             entry.state.tell_waiters(entry.job_id)
-        for state in self._store.clusters():
-            if not state.has_live_entries:
-                self._connections.close(state)
+        clusters = self._store.clusters()
+        self._connections.close_all_but(
+            {state.cluster for state in clusters if state.has_live_entries}
+        )
 
     def _run(self) -> None:
         while not self.shutdown.wait(self._interval):

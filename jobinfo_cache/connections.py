@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
-import weakref
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from jobinfo_cache.entry import ClusterState
 from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.instrumentation import get_logger
 from jobinfo_cache.model import Cluster
 
-__all__ = ["Connections", "close_connections"]
+if TYPE_CHECKING:
+    from jobinfo_cache.dashboard import DashboardClient
+
+__all__ = ["Connections"]
 
 log = get_logger(__name__)
 
@@ -20,9 +24,9 @@ MOST_KEPT = 512
 
 
 class Connections:
-    """Which dashboards were used most recently; the connections of the others are closed.
+    """The dashboards that may keep a connection open: those used most recently.
 
-    Safe from any thread.
+    Safe from any thread. A client whose connection was closed opens another when it is used.
     """
 
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
@@ -34,31 +38,36 @@ class Connections:
         """Set the state without connections; a fork's child begins so."""
         self._lock = threading.RLock()  # a signal handler that closes may come in here
         # Guarded by _lock; least recently used first:
-        self._used: dict[Cluster, weakref.ref[ClusterState]] = {}
+        self._used: dict[Cluster, DashboardClient] = {}
 
     def used(self, state: ClusterState) -> None:
-        """The cluster's dashboard was asked, and may keep a connection now."""
+        """The cluster's dashboard is asked, and may keep a connection."""
         surplus = None
         with self._lock:
             self._used.pop(state.cluster, None)
-            self._used[state.cluster] = weakref.ref(state)
+            self._used[state.cluster] = state.dashboard
             if len(self._used) > self._most_kept:
-                surplus = self._used.pop(next(iter(self._used)))()
+                surplus = self._used.pop(next(iter(self._used)))
         if surplus is not None:
-            close_connections(surplus)
+            _close(surplus)
 
-    def close(self, state: ClusterState) -> None:
-        """Close what the cluster's dashboard keeps open."""
-        with self._lock:
-            self._used.pop(state.cluster, None)
-        close_connections(state)
+    def close(self, cluster: Cluster) -> None:
+        """Close what is kept open for the cluster."""
+        dashboard = self._used.pop(cluster, None)
+        if dashboard is not None:
+            _close(dashboard)
+
+    def close_all_but(self, needed: Collection[Cluster]) -> None:
+        """Close what is kept open for other clusters than those."""
+        for cluster in list(self._used):
+            if cluster not in needed:
+                self.close(cluster)
 
 
-def close_connections(state: ClusterState) -> None:
-    """Close what the cluster's dashboard keeps open; its client reconnects when it is used."""
-    close = getattr(state.dashboard, "close", None)  # a user's own fake may have none
+def _close(dashboard: DashboardClient) -> None:
+    close = getattr(dashboard, "close", None)  # a user's own fake may have none
     try:
         if close is not None:
             close()
     except Exception as fault:
-        log.warning("closing a connection raised", cluster=str(state.cluster), exc_info=fault)
+        log.warning("closing a connection raised", exc_info=fault)

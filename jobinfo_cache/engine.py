@@ -15,8 +15,10 @@ from jobinfo_cache.connections import Connections
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.job import JobInfo
+from jobinfo_cache.lanes import Lanes
 from jobinfo_cache.model import Cluster, JobChange
 from jobinfo_cache.notifier import Notifier
+from jobinfo_cache.outcomes import Outcomes
 from jobinfo_cache.poller import Poller
 from jobinfo_cache.pool import WorkerPool
 from jobinfo_cache.reader import Reader
@@ -34,11 +36,19 @@ class Engine:
     ) -> None:
         self.clock = clock
         self.store = Store(settings, clock)
+        self.outcomes = Outcomes(self.store, clock, settings)
         self.notifier = Notifier(self.store, on_change)
         self.connections = Connections()
         self.cleanup = Cleanup(self.store, clock, self.connections, settings.sweep_interval)
+        self.lanes = Lanes(settings.workers, self._resume)
         self.poller = Poller(
-            self.store, clock, settings, self.notifier, self.connections, self._resume
+            self.store,
+            self.outcomes,
+            clock,
+            notifier=self.notifier,
+            lanes=self.lanes,
+            connections=self.connections,
+            batching=settings.batching,
         )
         self.pool = WorkerPool(
             self.poller.poll_cluster,
@@ -70,13 +80,13 @@ class Engine:
     def reached(self, state: ClusterState) -> None:
         """The dashboard has answered a direct request, which ends its backoff."""
         self.connections.used(state)
-        if state.failures and self.store.reached(state):
+        if state.failures and self.outcomes.reached(state):
             self._visit(state)
 
     def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
         """Have all later requests about the cluster use another client."""
-        self.connections.close(state)  # of the old one; a request under way is not cut off
-        self.store.replace_dashboard(state, dashboard)
+        self.connections.close(state.cluster)  # a request under way is not cut off
+        self.outcomes.replace_dashboard(state, dashboard)
         self._visit(state)
 
     def close(self, timeout: float) -> bool:
@@ -106,10 +116,10 @@ class Engine:
         """Let everything end that the closing pool does not know of (dispatcher's thread)."""
         self.cleanup.shutdown.set()
         self.store.close()
+        self.connections.close_all_but(())
         for state in self.store.clusters():
             if hasattr(state.dashboard, "abort"):  # a user's own fake may have none
                 state.dashboard.abort()
-            self.connections.close(state)
             for job_id in list(state.waiters):
                 state.tell_waiters(job_id)
 

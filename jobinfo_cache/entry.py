@@ -142,6 +142,11 @@ class Entry:
         return namespace, name, uid, self.job_id
 
     @property
+    def is_current(self) -> bool:
+        """True while this, and no later one, is the job's entry in the store."""
+        return self.state.entries.get(self.job_id) is self
+
+    @property
     def is_live(self) -> bool:
         return not self.record.is_terminal
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from jobinfo_cache import session
 from jobinfo_cache.clock import Clock
@@ -20,7 +20,7 @@ from jobinfo_cache.job import JobInfo
 from jobinfo_cache.lanes import Lanes
 from jobinfo_cache.model import Cluster
 from jobinfo_cache.notifier import Notifier
-from jobinfo_cache.settings import Settings
+from jobinfo_cache.outcomes import Outcomes
 from jobinfo_cache.store import Store
 
 __all__ = ["Poller"]
@@ -40,25 +40,28 @@ FIRST_TRY = 0.15
 class Poller:
     """Asks dashboards about the jobs that are due, and stores the outcomes.
 
-    `resume` has the pool handle a cluster that was left for later. Safe from any thread; the
-    pool calls `poll_cluster` for one cluster in one thread at a time.
+    Safe from any thread; the pool calls `poll_cluster` for one cluster in one thread at a time.
+    Without `batching` it never lists.
     """
 
     def __init__(
         self,
         store: Store,
+        outcomes: Outcomes,
         clock: Clock,
-        settings: Settings,
+        *,
         notifier: Notifier,
+        lanes: Lanes,
         connections: Connections,
-        resume: Callable[[Cluster], None],
+        batching: bool,
     ) -> None:
         self._store = store
+        self._outcomes = outcomes
         self._clock = clock
-        self._batching = settings.batching
         self._notifier = notifier
+        self._lanes = lanes
         self._connections = connections
-        self.lanes = Lanes(settings.workers, resume)
+        self._batching = batching
 
     def poll_cluster(self, cluster: Cluster) -> float | None:
         """Ask about the cluster's due jobs; returns in how many seconds to come again.
@@ -68,25 +71,25 @@ class Poller:
         """
         state = self._store.cluster(cluster)
         if state is None:
-            self.lanes.leave(cluster)
+            self._lanes.leave(cluster)
             return None
-        if not self.lanes.enter(state):
+        if not self._lanes.enter(state):
             return None
         try:
             self._turn(state)
         finally:
-            self.lanes.leave(cluster)
+            self._lanes.leave(cluster)
         if self._store.take_excess_news():
             log.warning("the cache is full: jobs are evicted, or wait for a place")
-        delay = self._store.next_delay(state)
+        delay = self._outcomes.next_delay(state)
         if delay is None:
-            self._connections.close(state)
+            self._connections.close(cluster)
         return delay
 
     def _turn(self, state: ClusterState) -> None:
         """Ask about the jobs that are due, until the dashboard fails or the turn is over."""
         turn_ends = self._clock.monotonic() + TURN
-        due = self._store.due(state)
+        due = self._outcomes.due(state)
         if not due:
             return
         self._connections.used(state)
@@ -105,7 +108,7 @@ class Poller:
     def _poll_single(self, entry: Entry, due: Sequence[Entry]) -> bool:
         """Ask about one job; False if the dashboard fails, for all the jobs that are `due`."""
         state = entry.state
-        if not self._store.begin([entry]):
+        if not self._outcomes.begin([entry]):
             return True
         self._store.count("requests_single")
         began = time.monotonic()
@@ -114,21 +117,21 @@ class Poller:
         took = time.monotonic() - began
         if isinstance(outcome, DashboardError) and is_outage(outcome):
             if hurries and outcome.status_code is None and took >= FIRST_TRY:
-                self._store.cut_short(entry)
+                self._outcomes.cut_short(entry)
             else:
                 self._outage(entry, due, outcome)
             return False
         state.costs.took_single(took)
         self._reached(state)
         if isinstance(outcome, JobInfo):
-            self._notifier.tell(entry, self._store.answer(entry, outcome))
+            self._notifier.tell(entry, self._outcomes.answer(entry, outcome))
             session.after_answer(entry)
         else:
             if isinstance(outcome, JobNotFound):
                 session.after_not_found(entry, outcome)
-            self._notifier.tell(entry, self._store.fail(entry, outcome))
+            self._notifier.tell(entry, self._outcomes.fail(entry, outcome))
             _log_failure(entry, outcome)
-        self._store.end(state)
+        self._outcomes.end(state)
         return True
 
     def _ask(self, entry: Entry, timeout: float | None) -> JobInfo | DashboardError:
@@ -159,7 +162,7 @@ class Poller:
         listable = [entry for entry in due if _is_listable(entry)]
         if not hasattr(state.dashboard, "list_jobs") or not state.costs.prefers_list(len(listable)):
             return due
-        asked = self._store.begin(listable)
+        asked = self._outcomes.begin(listable)
         if not asked:
             return due
         self._store.count("requests_list")
@@ -167,11 +170,11 @@ class Poller:
         for entry in asked:
             info = jobs.get(entry.job_id)
             if info is None:
-                self._store.missed(entry)
+                self._outcomes.missed(entry)
             else:
-                self._notifier.tell(entry, self._store.answer(entry, info))
+                self._notifier.tell(entry, self._outcomes.answer(entry, info))
                 entry.session = state.session
-        self._store.end(state)
+        self._outcomes.end(state)
         return [entry for entry in due if entry.job_id not in jobs]
 
     def _list(self, state: ClusterState, wanted: set[str]) -> dict[str, JobInfo]:
@@ -194,13 +197,13 @@ class Poller:
     # The dashboard
 
     def _reached(self, state: ClusterState) -> None:
-        if self._store.reached(state):
+        if self._outcomes.reached(state):
             log.info("a dashboard answers again", cluster=str(state.cluster))
 
     def _outage(self, asked: Entry, due: Sequence[Entry], error: DashboardError) -> None:
         state = asked.state
-        changes = self._store.outage(asked, due, error)
-        self._store.end(state)
+        changes = self._outcomes.outage(asked, due, error)
+        self._outcomes.end(state)
         if _is_power_of_ten(state.failures) and not self._store.is_closed:
             log.warning(
                 "a dashboard fails",

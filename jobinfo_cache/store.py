@@ -9,21 +9,18 @@ import math
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from jobinfo_cache.clock import Clock
 from jobinfo_cache.entry import NOTHING, ClusterState, Entry, Record
-from jobinfo_cache.errors import CacheClosed, DashboardError
+from jobinfo_cache.errors import CacheClosed
 from jobinfo_cache.fork import renew_after_fork
-from jobinfo_cache.job import JobInfo
-from jobinfo_cache.model import Cluster, JobChange
+from jobinfo_cache.model import Cluster
 from jobinfo_cache.read_order import ReadOrder
-from jobinfo_cache.schedule import Schedule
 from jobinfo_cache.settings import Settings
 
 if TYPE_CHECKING:
-    from jobinfo_cache.dashboard import DashboardClient
+    pass
 
 __all__ = ["Store"]
 
@@ -41,7 +38,6 @@ class Store:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._schedule = Schedule(settings)
         self.is_closed = False
         self.counts: Counter[str] = Counter()  # changed under the lock
         self._clusters: weakref.WeakValueDictionary[Cluster, ClusterState]
@@ -75,13 +71,6 @@ class Store:
         """The state kept for a cluster: the one there was, or else `new`."""
         with self.lock:
             return self._clusters.setdefault(new.cluster, new)
-
-    def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
-        """Have later polls of the cluster use another client."""
-        with self.lock:
-            moved = state.dashboard.url != dashboard.url
-            state.dashboard = dashboard
-            self._schedule.replaced(state, moved=moved)
 
     # Reads
 
@@ -144,116 +133,6 @@ class Store:
             self._exceeded_at = now
         return room.is_there
 
-    # Rounds
-
-    def due(self, state: ClusterState) -> list[Entry]:
-        """The jobs of the cluster to ask about now, in the order of their entries."""
-        with self.lock:
-            return self._schedule.due(state, self._clock.monotonic())
-
-    def next_delay(self, state: ClusterState) -> float | None:
-        """Seconds until the cluster's next round; None when it has no live job."""
-        with self.lock:
-            return self._schedule.next_delay(state, self._clock.monotonic())
-
-    def begin(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Note that a request about these jobs of one cluster is sent now.
-
-        Returns those that are still there to be asked about; none once closed. `end` it when all
-        that it brought is stored.
-        """
-        now = self._clock.monotonic()
-        asked: list[Entry] = []
-        for entry in entries:  # one by one: there may be thousands
-            with self.lock:
-                if self.is_closed or not _is_current(entry):
-                    continue
-                if not asked:
-                    entry.state.is_asking = True
-                    entry.state.written.clear()
-                entry.in_flight = True
-                entry.asked_at = now
-                asked.append(entry)
-        return asked
-
-    def end(self, state: ClusterState) -> None:
-        """Note that all is stored that the cluster's newest request has brought."""
-        with self.lock:
-            state.is_asking = False
-
-    def missed(self, entry: Entry) -> None:
-        """Note that a list lacked the job: a hint, to be confirmed by a request of its own."""
-        with self.lock:
-            entry.in_flight = False
-            entry.is_missing = True
-
-    def cut_short(self, entry: Entry) -> None:
-        """Note that a first request was ended early: no outcome, it is sent again."""
-        with self.lock:
-            entry.in_flight = False
-            entry.state.is_asking = False
-            entry.state.cut_short = True
-
-    def answer(self, entry: Entry, info: JobInfo) -> JobChange | None:
-        """Store the reply to the request that was begun; returns the change that it makes."""
-        with self.lock:
-            self.counts["polls_ok"] += 1
-            self._schedule.measured(entry.state, self._clock.monotonic() - entry.asked_at)
-            record = entry.record.after_answer(info, entry.asked_at, self._max_age)
-            return self._finish(entry, record, info.submission_id, info.job_id)
-
-    def fail(self, entry: Entry, error: DashboardError) -> JobChange | None:
-        """Store the failure of the request that was begun, if it is about this job only."""
-        with self.lock:
-            self.counts[f"polls_failed_{error.kind}"] += 1
-            return self._finish(entry, entry.record.after_failure(error, entry.asked_at))
-
-    def outage(
-        self, asked: Entry, due: Sequence[Entry], error: DashboardError
-    ) -> list[JobChange | None]:
-        """Store a failure of the dashboard itself, for all jobs that were `due`.
-
-        The dashboard's backoff begins, and the jobs stay due. Returns a change, or None, each.
-        """
-        with self.lock:
-            self.counts[f"polls_failed_{error.kind}"] += 1
-            self._schedule.back_off(asked.state, error, self._clock.monotonic())
-        changes = []
-        for entry in due:  # one by one: there may be thousands
-            with self.lock:
-                record = entry.record.after_failure(error, asked.asked_at)
-                changes.append(self._finish(entry, record))
-        return changes
-
-    def count(self, name: str) -> None:
-        """Raise a counter by one."""
-        with self.lock:
-            self.counts[name] += 1
-
-    def reached(self, state: ClusterState) -> bool:
-        """Note that the dashboard has answered; True if that ends its backoff."""
-        with self.lock:
-            return self._schedule.contact(state, self._clock.monotonic())
-
-    def _finish(self, entry: Entry, record: Record, *ids: str | None) -> JobChange | None:
-        """Replace the record of an entry that is still there (lock held).
-
-        `ids` are those that the reply gives the job. One that is outdated is dropped, and leaves
-        the job due.
-        """
-        state = entry.state
-        was_in_flight, entry.in_flight = entry.in_flight, False
-        entry.is_missing = False
-        if self.is_closed:
-            return None
-        if not _is_current(entry) or not state.written.isdisjoint(ids):
-            self.counts["stale_replies_dropped"] += was_in_flight
-            return None
-        change = entry.record.change_to(record, entry)
-        entry.record = record
-        self._schedule.after_poll(entry, self._clock.monotonic())
-        return change
-
     # Removals
 
     def written(self, state: ClusterState, job_id: str) -> None:
@@ -278,7 +157,7 @@ class Store:
         """
         now = self._clock.monotonic()
         with self.lock:
-            if self.is_closed or not _is_current(entry) or not entry.is_live:
+            if self.is_closed or not entry.is_current or not entry.is_live:
                 return False
             new = Entry(entry.state, entry.job_id, now, entry.read_number)
             new.record = NOTHING if entry.is_placeholder else entry.record.supersede()
@@ -314,11 +193,18 @@ class Store:
     def _remove(self, entry: Entry, cause: Cause) -> bool:
         """Take the entry out (lock held); False if it was gone."""
         self._order.discard(entry)
-        if not _is_current(entry):
+        if not entry.is_current:
             return False
         entry.state.entries.pop(entry.job_id, None)
         self.counts[cause] += 1
         return True
+
+    # Figures
+
+    def count(self, name: str) -> None:
+        """Raise a counter by one."""
+        with self.lock:
+            self.counts[name] += 1
 
     # Capacity
 
@@ -341,15 +227,6 @@ class Store:
 
     def _is_exceeded(self, now: float) -> bool:
         return now - self._exceeded_at < self._settings.expiry
-
-    @property
-    def _max_age(self) -> float:
-        max_age = self._settings.max_age
-        return math.inf if max_age is None else max_age
-
-
-def _is_current(entry: Entry) -> bool:
-    return entry.state.entries.get(entry.job_id) is entry
 
 
 def _is_unread_since(entry: Entry, deadline: float) -> bool:

@@ -134,7 +134,9 @@ class FakeEvent:
         """Wait, in real seconds, until a thread waits here for a moment still to come."""
         with self._moved:
             return self._moved.wait_for(
-                lambda: self._is_set
-                or any(until > self._clock.monotonic() for until in self._deadlines),
+                lambda: (
+                    self._is_set
+                    or any(until > self._clock.monotonic() for until in self._deadlines)
+                ),
                 timeout,
             )

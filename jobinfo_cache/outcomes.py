@@ -1,0 +1,146 @@
+"""What polls do to the entries: which are due, what is sent, and what comes back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jobinfo_cache.clock import Clock
+from jobinfo_cache.entry import ClusterState, Entry, Record
+from jobinfo_cache.errors import DashboardError
+from jobinfo_cache.job import JobInfo
+from jobinfo_cache.model import JobChange
+from jobinfo_cache.schedule import Schedule
+from jobinfo_cache.settings import Settings
+from jobinfo_cache.store import Store
+
+if TYPE_CHECKING:
+    from jobinfo_cache.dashboard import DashboardClient
+
+__all__ = ["Outcomes"]
+
+
+class Outcomes:
+    """Changes a store's entries for the poller, under the store's lock. Safe from any thread."""
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
+        self._store = store
+        self._clock = clock
+        self._schedule = Schedule(settings)
+        self._max_age = math.inf if settings.max_age is None else settings.max_age
+
+    def due(self, state: ClusterState) -> list[Entry]:
+        """The jobs of the cluster to ask about now, in the order of their entries."""
+        with self._store.lock:
+            return self._schedule.due(state, self._clock.monotonic())
+
+    def next_delay(self, state: ClusterState) -> float | None:
+        """Seconds until the cluster's next round; None when it has no live job."""
+        with self._store.lock:
+            return self._schedule.next_delay(state, self._clock.monotonic())
+
+    def begin(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Note that a request about these jobs of one cluster is sent now.
+
+        Returns those that are still there to be asked about; none once closed. `end` it when all
+        that it brought is stored.
+        """
+        now = self._clock.monotonic()
+        asked: list[Entry] = []
+        for entry in entries:  # one by one: there may be thousands
+            with self._store.lock:
+                if self._store.is_closed or not entry.is_current:
+                    continue
+                if not asked:
+                    entry.state.is_asking = True
+                    entry.state.written.clear()
+                entry.in_flight = True
+                entry.asked_at = now
+                asked.append(entry)
+        return asked
+
+    def end(self, state: ClusterState) -> None:
+        """Note that all is stored that the cluster's newest request has brought."""
+        with self._store.lock:
+            state.is_asking = False
+
+    def missed(self, entry: Entry) -> None:
+        """Note that a list lacked the job: a hint, to be confirmed by a request of its own."""
+        with self._store.lock:
+            entry.in_flight = False
+            entry.is_missing = True
+
+    def cut_short(self, entry: Entry) -> None:
+        """Note that a first request was ended early: no outcome, it is sent again."""
+        with self._store.lock:
+            entry.in_flight = False
+            entry.state.is_asking = False
+            entry.state.cut_short = True
+
+    def answer(self, entry: Entry, info: JobInfo) -> JobChange | None:
+        """Store the reply to the request that was begun; returns the change that it makes."""
+        with self._store.lock:
+            self._count("polls_ok")
+            self._schedule.measured(entry.state, self._clock.monotonic() - entry.asked_at)
+            record = entry.record.after_answer(info, entry.asked_at, self._max_age)
+            return self._finish(entry, record, info.submission_id, info.job_id)
+
+    def fail(self, entry: Entry, error: DashboardError) -> JobChange | None:
+        """Store the failure of the request that was begun, if it is about this job only."""
+        with self._store.lock:
+            self._count(f"polls_failed_{error.kind}")
+            return self._finish(entry, entry.record.after_failure(error, entry.asked_at))
+
+    def outage(
+        self, asked: Entry, due: Sequence[Entry], error: DashboardError
+    ) -> list[JobChange | None]:
+        """Store a failure of the dashboard itself, for all jobs that were `due`.
+
+        The dashboard's backoff begins, and the jobs stay due. Returns a change, or None, each.
+        """
+        with self._store.lock:
+            self._count(f"polls_failed_{error.kind}")
+            self._schedule.back_off(asked.state, error, self._clock.monotonic())
+        changes = []
+        for entry in due:  # one by one: there may be thousands
+            with self._store.lock:
+                record = entry.record.after_failure(error, asked.asked_at)
+                changes.append(self._finish(entry, record))
+        return changes
+
+    def reached(self, state: ClusterState) -> bool:
+        """Note that the dashboard has answered; True if that ends its backoff."""
+        with self._store.lock:
+            return self._schedule.contact(state, self._clock.monotonic())
+
+    def _finish(self, entry: Entry, record: Record, *ids: str | None) -> JobChange | None:
+        """Replace the record of an entry that is still there (lock held).
+
+        `ids` are those that the reply gives the job. One that is outdated is dropped, and leaves
+        the job due.
+        """
+        state = entry.state
+        was_in_flight, entry.in_flight = entry.in_flight, False
+        entry.is_missing = False
+        if self._store.is_closed:
+            return None
+        if not entry.is_current or not state.written.isdisjoint(ids):
+            self._store.counts["stale_replies_dropped"] += was_in_flight
+            return None
+        change = entry.record.change_to(record, entry)
+        entry.record = record
+        self._schedule.after_poll(entry, self._clock.monotonic())
+        return change
+
+    def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
+        """Have later polls of the cluster use another client."""
+        with self._store.lock:
+            moved = state.dashboard.url != dashboard.url
+            state.dashboard = dashboard
+            self._schedule.replaced(state, moved=moved)
+
+    def _count(self, name: str) -> None:
+        """Raise a counter of outcomes (lock held); what comes after `close` is discarded."""
+        if not self._store.is_closed:
+            self._store.counts[name] += 1
