@@ -1,0 +1,38 @@
+"""A fake API server for each test module."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fake_api import FakeApi
+
+PATIENCE = 60.0  # seconds; only a failing test uses them up
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    """An empty API server."""
+    with FakeApi() as api:
+        yield api
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], object]], None]:
+    """Waits until what it is given says True."""
+
+    def wait(is_true: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        pause = threading.Event()
+        while not is_true():
+            assert time.monotonic() < deadline, "it did not come true"
+            pause.wait(0.05)
+
+    return wait
