@@ -14,7 +14,7 @@ from jobinfo_cache.model import Cluster
 if TYPE_CHECKING:
     from jobinfo_cache.dashboard import DashboardClient
 
-__all__ = ["Connections"]
+__all__ = ["Connections", "abort_requests"]
 
 log = get_logger(__name__)
 
@@ -53,7 +53,8 @@ class Connections:
 
     def close(self, cluster: Cluster) -> None:
         """Close what is kept open for the cluster."""
-        dashboard = self._used.pop(cluster, None)
+        with self._lock:
+            dashboard = self._used.pop(cluster, None)
         if dashboard is not None:
             _close(dashboard)
 
@@ -64,10 +65,19 @@ class Connections:
                 self.close(cluster)
 
 
+def abort_requests(dashboard: DashboardClient) -> None:
+    """Cut off the requests that are under way."""
+    _call(dashboard, "abort")
+
+
 def _close(dashboard: DashboardClient) -> None:
-    close = getattr(dashboard, "close", None)  # a user's own fake may have none
+    _call(dashboard, "close")
+
+
+def _call(dashboard: DashboardClient, name: str) -> None:
+    method = getattr(dashboard, name, None)  # a user's own fake may lack it, or do anything
     try:
-        if close is not None:
-            close()
+        if method is not None:
+            method()
     except Exception as fault:
-        log.warning("closing a connection raised", exc_info=fault)
+        log.warning(f"{name} of a dashboard client raised", exc_info=fault)

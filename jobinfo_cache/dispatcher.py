@@ -210,8 +210,11 @@ class Dispatcher:
         self.queue.close()
         self._disarm()
         self._executor.shutdown(wait=False, cancel_futures=True)
-        if self._on_close is not None:
-            self._on_close()
+        try:
+            if self._on_close is not None:
+                self._on_close()
+        except Exception as fault:  # the threads end all the same
+            log.warning("closing raised", exc_info=fault)
         for event in self._syncs:
             event.set()
         self._executor.shutdown(wait=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from jobinfo_cache.cleanup import Cleanup
 from jobinfo_cache.clock import Clock
-from jobinfo_cache.connections import Connections
+from jobinfo_cache.connections import Connections, abort_requests
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.job import JobInfo
@@ -118,8 +118,7 @@ class Engine:
         self.store.close()
         self.connections.close_all_but(())
         for state in self.store.clusters():
-            if hasattr(state.dashboard, "abort"):  # a user's own fake may have none
-                state.dashboard.abort()
+            abort_requests(state.dashboard)
             for job_id in list(state.waiters):
                 state.tell_waiters(job_id)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError
 from datetime import datetime, timedelta, timezone
@@ -14,6 +15,8 @@ __all__ = ["JobInfo", "JobStatus", "check_job_id"]
 
 MAX_JOB_ID_LENGTH = 1024
 _MOST_LEVELS = 100
+_CONTAINERS = (dict, list)  # JSON makes no others
+_SHARED = 256  # characters; longer texts are seldom equal
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -102,12 +105,25 @@ class JobInfo:
     _raw: Mapping[str, Any]
 
     def __init__(self, raw: Mapping[str, Any], *, fetched_at: datetime) -> None:
-        if not isinstance(raw, Mapping) or _is_too_deep(raw):
+        if not isinstance(raw, (dict, Mapping)) or _is_too_deep(raw):
             raise ValueError("raw is no mapping nested at most 100 levels deep")
         set_field = object.__setattr__
         set_field(self, "_raw", raw)
         set_field(self, "status", JobStatus(raw.get("status")))  # type: ignore[arg-type]
         set_field(self, "fetched_at", fetched_at)
+
+    def sharing(self, older: JobInfo | None) -> JobInfo:
+        """The same answer, in the memory of an equal older one, or of other jobs' equal texts.
+
+        Most polls bring nothing new, and most jobs of a cluster have most texts in common.
+        """
+        if older is not None and older._raw == self._raw:  # noqa: SLF001 - the same class
+            return older.stamped(self.fetched_at)
+        shared = {
+            name: sys.intern(value) if type(value) is str and len(value) < _SHARED else value
+            for name, value in self._raw.items()
+        }
+        return JobInfo(shared, fetched_at=self.fetched_at)
 
     def stamped(self, fetched_at: datetime) -> JobInfo:
         """The same answer with another `fetched_at`."""
@@ -266,16 +282,16 @@ def _job_info(raw: Mapping[str, Any], fetched_at: datetime) -> JobInfo:
 
 
 def _is_too_deep(raw: Mapping[str, Any]) -> bool:
-    level: list[Any] = [raw]
+    level = [value for value in raw.values() if value.__class__ in _CONTAINERS and value]
     for _ in range(_MOST_LEVELS):
+        if not level:
+            return False
         level = [
             value
             for container in level
-            for value in (container.values() if isinstance(container, Mapping) else container)
-            if isinstance(value, (dict, list)) and value
+            for value in (container.values() if container.__class__ is dict else container)
+            if value.__class__ in _CONTAINERS and value
         ]
-        if not level:
-            return False
     return True
 
 

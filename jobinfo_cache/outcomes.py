@@ -71,6 +71,14 @@ class Outcomes:
             entry.in_flight = False
             entry.is_missing = True
 
+    def drop(self, entries: Sequence[Entry]) -> None:
+        """Drop what a request to an address that is out of date has brought; all stay due."""
+        with self._store.lock:
+            entries[0].state.is_asking = False
+            for entry in entries:
+                entry.in_flight = False
+                self._count("stale_replies_dropped")
+
     def cut_short(self, entry: Entry) -> None:
         """Note that a first request was ended early: no outcome, it is sent again."""
         with self._store.lock:
@@ -83,6 +91,7 @@ class Outcomes:
         with self._store.lock:
             self._count("polls_ok")
             self._schedule.measured(entry.state, self._clock.monotonic() - entry.asked_at)
+            info = info.sharing(entry.record.info)
             record = entry.record.after_answer(info, entry.asked_at, self._max_age)
             return self._finish(entry, record, info.submission_id, info.job_id)
 

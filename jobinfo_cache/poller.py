@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from jobinfo_cache import session
 from jobinfo_cache.clock import Clock
@@ -22,6 +24,9 @@ from jobinfo_cache.model import Cluster
 from jobinfo_cache.notifier import Notifier
 from jobinfo_cache.outcomes import Outcomes
 from jobinfo_cache.store import Store
+
+if TYPE_CHECKING:
+    from jobinfo_cache.dashboard import DashboardClient
 
 __all__ = ["Poller"]
 
@@ -108,13 +113,17 @@ class Poller:
     def _poll_single(self, entry: Entry, due: Sequence[Entry]) -> bool:
         """Ask about one job; False if the dashboard fails, for all the jobs that are `due`."""
         state = entry.state
+        sent, dashboard = self._clock.now(), state.dashboard
         if not self._outcomes.begin([entry]):
             return True
         self._store.count("requests_single")
         began = time.monotonic()
         hurries = not (state.was_reached or state.failures or state.cut_short)
-        outcome = self._ask(entry, FIRST_TRY if hurries else None)
+        outcome = self._ask(entry, dashboard, sent, FIRST_TRY if hurries else None)
         took = time.monotonic() - began
+        if has_moved(state, dashboard):
+            self._outcomes.drop([entry])
+            return False
         if isinstance(outcome, DashboardError) and is_outage(outcome):
             if hurries and outcome.status_code is None and took >= FIRST_TRY:
                 self._outcomes.cut_short(entry)
@@ -134,10 +143,10 @@ class Poller:
         self._outcomes.end(state)
         return True
 
-    def _ask(self, entry: Entry, timeout: float | None) -> JobInfo | DashboardError:
+    def _ask(
+        self, entry: Entry, dashboard: DashboardClient, sent: datetime, timeout: float | None
+    ) -> JobInfo | DashboardError:
         """Send the request; whatever comes back or goes wrong is the outcome."""
-        sent = self._clock.now()
-        dashboard = entry.state.dashboard
         if timeout is not None and hasattr(dashboard, "with_timeout"):  # a user's fake has none
             dashboard = dashboard.with_timeout(timeout)
         try:
@@ -162,11 +171,15 @@ class Poller:
         listable = [entry for entry in due if _is_listable(entry)]
         if not hasattr(state.dashboard, "list_jobs") or not state.costs.prefers_list(len(listable)):
             return due
+        sent, dashboard = self._clock.now(), state.dashboard
         asked = self._outcomes.begin(listable)
         if not asked:
             return due
         self._store.count("requests_list")
-        jobs = self._list(state, {entry.job_id for entry in asked})
+        jobs = self._list(state, {entry.job_id for entry in asked}, sent)
+        if has_moved(state, dashboard):
+            self._outcomes.drop(asked)
+            return []
         for entry in asked:
             info = jobs.get(entry.job_id)
             if info is None:
@@ -177,9 +190,9 @@ class Poller:
         self._outcomes.end(state)
         return [entry for entry in due if entry.job_id not in jobs]
 
-    def _list(self, state: ClusterState, wanted: set[str]) -> dict[str, JobInfo]:
+    def _list(self, state: ClusterState, wanted: set[str], sent: datetime) -> dict[str, JobInfo]:
         """The wanted jobs by their ids, from a list; none if the list cannot be had."""
-        sent, began = self._clock.now(), time.monotonic()
+        began = time.monotonic()
         try:
             jobs = state.dashboard.list_jobs()
         except BaseException as fault:  # single requests will tell what is wrong, if anything
@@ -220,6 +233,11 @@ def is_outage(error: DashboardError) -> bool:
     if isinstance(error, (DashboardUnavailable, DashboardAuthError)):
         return True
     return error.status_code is not None and error.status_code >= 500
+
+
+def has_moved(state: ClusterState, asked: DashboardClient) -> bool:
+    """True if the cluster has another address by now than the one that was asked."""
+    return state.dashboard is not asked and state.dashboard.url != asked.url
 
 
 def _is_listable(entry: Entry) -> bool:

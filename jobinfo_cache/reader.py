@@ -20,6 +20,7 @@ from jobinfo_cache.store import Store
 __all__ = ["Reader"]
 
 _SOONEST = 0.05  # seconds; asking again sooner makes no sense while a request is under way
+_ROUNDING = 2e-6  # seconds; a datetime is as coarse as that
 _SLOT = 0.01  # seconds; the pool rounds due times up to this
 
 
@@ -226,15 +227,18 @@ class Reader:
         if newer_than is not None:
             if not isinstance(newer_than, datetime) or newer_than.utcoffset() is None:
                 raise ValueError(f"newer_than is {newer_than!r}; it must be an aware datetime")
+            # In this order, as the poller takes them in the other: so an answer counts as newer
+            # than its own `fetched_at`.
+            instant = self._clock.monotonic()
             since = (self._clock.now() - newer_than).total_seconds()
-            demanded = max(demanded, self._clock.monotonic() - since)
+            demanded = max(demanded, instant - since)
         return demanded
 
 
 def _is_fresh(record: Record, oldest: float) -> bool:
     if record.info is None or record.error is not None or record.superseded:
         return False
-    return record.is_terminal or record.info_at >= oldest
+    return record.is_terminal or record.info_at >= oldest - _ROUNDING
 
 
 def _empty_snapshot(state: ClusterState, job_id: str, retry_after: float) -> JobSnapshot:

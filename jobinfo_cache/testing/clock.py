@@ -39,7 +39,7 @@ class FakeClock:
             return timer
 
     def event(self) -> FakeEvent:
-        return FakeEvent(self)
+        return FakeEvent(self, self._moved)
 
     def advance(self, seconds: float) -> None:
         """Move time forward, calling back what falls due on the way, each at its own moment.
@@ -103,9 +103,9 @@ class FakeTimer:
 class FakeEvent:
     """An event whose `wait` times out when its `FakeClock` says so."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, moved: threading.Condition) -> None:
         self._clock = clock
-        self._moved = clock._moved
+        self._moved = moved  # the clock's
         self._is_set = False
         self._deadlines: list[float] = []
 
