@@ -43,7 +43,7 @@ imports: .venv/.installed ## Check that no lower layer imports a higher one
 
 .PHONY: test
 test: .venv/.installed ## Run the tests (no network, no Ray)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: test-ray
 test-ray: .venv/.installed .venv-ray/.installed ## Run the tests that need a real Ray head

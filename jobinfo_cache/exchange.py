@@ -183,6 +183,14 @@ class _Socket(socket.socket):
 class TLSSocket(_Socket, ssl.SSLSocket):
     """The same with TLS: give it to an `SSLContext` as `sslsocket_class`."""
 
+    def recv(self, *args: Any) -> bytes:
+        try:
+            return super().recv(*args)
+        except OSError:
+            if self.version() is None:  # `ssl` looks into a socket that it is about to wrap,
+                self.close()  # and does not close it if that fails
+            raise
+
     def do_handshake(self, block: bool = False) -> None:
         _exchange().enter(self)
         super().do_handshake(block)
