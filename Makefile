@@ -81,6 +81,21 @@ stress: .venv/.installed ## Run state machine and thread tests 20 times, and 10 
 mutants: .venv/.installed ## Break the library on purpose, and see that the tests notice
 	$(BIN)/python -m tests.mutants
 
+.venv-examples/.installed: docs/examples/requirements.txt setup.cfg
+	$(PYTHON) -m venv .venv-examples
+	.venv-examples/bin/pip install --quiet --editable . --requirement $<
+	touch $@
+
+.venv-examples-dagster/.installed: docs/examples/dagster_sensor/requirements.txt setup.cfg
+	$(PYTHON) -m venv .venv-examples-dagster
+	.venv-examples-dagster/bin/pip install --quiet --editable . --requirement $<
+	touch $@
+
+.PHONY: examples
+examples: .venv-examples/.installed .venv-examples-dagster/.installed ## Run the examples of docs/examples (Python 3.11 or newer)
+	cd docs/examples && ../../.venv-examples/bin/python -m pytest --ignore dagster_sensor
+	cd docs/examples/dagster_sensor && ../../../.venv-examples-dagster/bin/python -m pytest -c pytest.ini .
+
 .PHONY: build
 build: .venv/.installed ## Build sdist and wheel, and try the wheel in an empty venv
 	$(BIN)/python -m build --outdir dist

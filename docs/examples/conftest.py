@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fake_api import FakeApi
 
-PATIENCE = 60.0  # seconds; only a failing test uses them up
+PATIENCE = 200.0  # seconds; only a failing test uses them up
 
 
 @pytest.fixture
@@ -25,14 +25,14 @@ def api() -> Iterator[FakeApi]:
 
 
 @pytest.fixture
-def eventually() -> Callable[[Callable[[], object]], None]:
+def eventually() -> Callable[..., None]:
     """Waits until what it is given says True."""
 
-    def wait(is_true: Callable[[], object]) -> None:
+    def wait(is_true: Callable[[], object], pause: float = 0.05) -> None:
         deadline = time.monotonic() + PATIENCE
-        pause = threading.Event()
+        never = threading.Event()
         while not is_true():
             assert time.monotonic() < deadline, "it did not come true"
-            pause.wait(0.05)
+            never.wait(pause)
 
     return wait

@@ -17,7 +17,7 @@ from jobinfo_cache.commands.pulse import LIMIT, Pulse
 from jobinfo_cache.rayjob import Limits
 from jobinfo_cache.testing import SimulatedDashboard
 
-Wait = Callable[[Callable[[], object]], None]
+Wait = Callable[..., None]
 QUICK = Settings(poll_interval=0.5, request_timeout=1.0, max_backoff=2.0)
 
 
@@ -149,6 +149,7 @@ def test_new_controller_goes_on_where_the_old_one_ended(
     assert sum(request.method == "POST" for request in dashboard.requests) == 1
 
 
+@pytest.mark.timeout(300)
 def test_two_hundred_jobs_on_twenty_clusters_of_which_two_hang(
     api: FakeApi, eventually: Wait
 ) -> None:
@@ -173,7 +174,7 @@ def test_two_hundred_jobs_on_twenty_clusters_of_which_two_hang(
                 )
         pulse = stack.enter_context(Pulse())
         with controlling(api, status_check_timeout=10.0, resync=30.0) as reconciles:
-            eventually(lambda: ended(api) == len(wanted))
+            eventually(lambda: ended(api) == len(wanted), pause=3.0)  # each look is slow
         found = {
             name: (job["status"]["jobDeploymentStatus"], job["status"].get("reason"))
             for name, job in api.list("rayjobs").items()

@@ -1,7 +1,7 @@
 """A small RayJob controller: HTTP mode, on RayClusters that exist (`clusterSelector`).
 
-One worker thread reconciles everything, and never waits for a dashboard: statuses come from the
-cache, and what must ask a dashboard (submit, stop) is done by `Acts`.
+One worker thread reconciles everything, and never waits: statuses come from the cache, what must
+ask a dashboard (submit, stop) is done by `Acts`, and the `Writer` talks to the API server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from jobinfo_cache.kubernetes import DashboardClientProvider
 from jobinfo_cache.raycluster import cluster_of
 from jobinfo_cache.rayjob import Action, Limits, Observation, SubmissionMode, Verdict, decide
 from rayjob_controller.acts import Acts
-from rayjob_controller.store import GROUP, VERSION, Store
+from rayjob_controller.store import Store
+from rayjob_controller.writer import Writer
 
 __all__ = ["Controller"]
 
@@ -61,19 +62,17 @@ class Controller:
     ) -> None:
         self.cache = JobInfoCache(settings, on_change=self._wake)
         self._provider = DashboardClientProvider(self.cache, api_client=api_client)
-        self._objects = client.CustomObjectsApi(api_client)
-        self._where = (GROUP, VERSION, namespace, "rayjobs")
+        objects = client.CustomObjectsApi(api_client)
         self._namespace = namespace
         self._limits = limits or Limits()
         self._on_reconcile = on_reconcile
         self._queue = WorkerPool(self._timed, workers=workers, name="rayjob")
         self._acts = Acts()
+        self._writer = Writer(objects, namespace, self._queue.add)
         self._clusters = Store(
-            self._objects, namespace, "rayclusters", resync=resync, on_change=self._wake_all_of
+            objects, namespace, "rayclusters", resync=resync, on_change=self._wake_all_of
         )
-        self._jobs = Store(
-            self._objects, namespace, "rayjobs", resync=resync, on_change=self._queue.add
-        )
+        self._jobs = Store(objects, namespace, "rayjobs", resync=resync, on_change=self._queue.add)
         # By uid. Nobody else writes a RayJob's status: what was written last is what it is, also
         # while the watch still brings older versions.
         self._status: dict[str, dict[str, Any]] = {}
@@ -90,6 +89,7 @@ class Controller:
         self._clusters.stop()
         self._queue.close(5.0)
         self._acts.close(5.0)
+        self._writer.close(5.0)
         self.cache.close()
 
     def _wake(self, change: JobChange) -> None:
@@ -98,10 +98,9 @@ class Controller:
             self._queue.add(name)
 
     def _wake_all_of(self, cluster: str) -> None:
-        for name in self._jobs.names():
-            job = self._jobs.get(name)
-            if job is not None and _cluster_name(job) == cluster:
-                self._queue.add(name)
+        for job in self._jobs.all():
+            if _cluster_name(job) == cluster:
+                self._queue.add(_name(job))
 
     def _timed(self, name: str) -> float | None:
         began = time.perf_counter()
@@ -114,6 +113,8 @@ class Controller:
         """Bring one RayJob a step on; returns in how many seconds to look again, or None."""
         job = self._jobs.get(name)
         if job is None:
+            for uid in set(self._status) - {each["metadata"]["uid"] for each in self._jobs.all()}:
+                del self._status[uid]
             return None
         status = self._status.setdefault(job["metadata"]["uid"], dict(job.get("status") or {}))
         state = status.get("jobDeploymentStatus") or ""
@@ -130,7 +131,7 @@ class Controller:
     def _initialize(self, job: dict[str, Any], status: dict[str, Any]) -> float | None:
         if FINALIZER not in (job["metadata"].get("finalizers") or []):
             finalizers = [*(job["metadata"].get("finalizers") or []), FINALIZER]
-            self._patch(job, {"metadata": {"finalizers": finalizers}})
+            self._writer.put(_name(job), "metadata", {"finalizers": finalizers})
         job_id = f"{job['metadata']['name']}-{secrets.token_hex(3)}"
         self._set(job, status, jobDeploymentStatus="Initializing", jobId=job_id, jobStatus="")
         return 0.0
@@ -141,9 +142,11 @@ class Controller:
         if cluster is None:
             return None  # its coming wakes us
         job_id = status["jobId"]
-        if self._acts.is_pending(job_id):
-            return None  # its end wakes us
-        self._names[cluster_of(cluster), job_id] = job["metadata"]["name"]
+        is_new = not status.get("jobStatus")
+        if self._acts.is_pending(job_id) or (is_new and self._writer.is_pending(_name(job))):
+            # Their ends wake us; the id must be written before the job is submitted.
+            return None
+        self._names[cluster_of(cluster), job_id] = _name(job)
         snapshot = self._client(cluster).lookup(job_id)
         verdict = self._decide(status, snapshot)
         if verdict.newer_than is not None:
@@ -153,11 +156,17 @@ class Controller:
             seen = {"jobStatus": str(snapshot.info.status)}
         if verdict.action is Action.SUBMIT:
             self._acts.add(cluster_of(cluster), job_id, lambda: self._submit(job, status, cluster))
-        elif verdict.action.is_end:
+        else:
+            self._note(job, status, verdict, seen)
+        return verdict.retry_after
+
+    def _note(
+        self, job: dict[str, Any], status: dict[str, Any], verdict: Verdict, seen: dict[str, str]
+    ) -> None:
+        if verdict.action.is_end:
             self._end(job, status, verdict, seen)
         elif seen:
             self._set(job, status, jobDeploymentStatus="Running", **seen)
-        return verdict.retry_after
 
     def _decide(self, status: dict[str, Any], snapshot: JobSnapshot) -> Verdict:
         job_id, started = status["jobId"], status.get("startTime")
@@ -189,7 +198,7 @@ class Controller:
         if failed < int(job["spec"].get("backoffLimit") or 0):
             retry = {"jobDeploymentStatus": "Retrying", "jobStatus": "", "startTime": None}
             self._set(job, status, **failure, **retry)
-            self._queue.add(job["metadata"]["name"])
+            self._queue.add(_name(job))
             return
         self._set(job, status, jobDeploymentStatus="Failed", **failure, **seen)
 
@@ -206,7 +215,7 @@ class Controller:
         except DashboardError as error:
             log.warning("%s could not be submitted: %s", status["jobId"], error)
         finally:
-            self._queue.add_after(job["metadata"]["name"], 0.05)
+            self._queue.add_after(_name(job), 0.05)
 
     def _stopped(self, job: dict[str, Any], status: dict[str, Any]) -> bool:
         """True when the Ray job is stopped, or need not or cannot be; else it is on its way."""
@@ -224,7 +233,7 @@ class Controller:
             except DashboardError as error:
                 log.warning("%s could not be stopped: %s", job_id, error)
             status["stopped"] = job_id  # in memory only
-            self._queue.add_after(job["metadata"]["name"], 0.05)
+            self._queue.add_after(_name(job), 0.05)
 
         self._acts.add(cluster_of(cluster), name, stop)
         return False
@@ -243,12 +252,7 @@ class Controller:
             return None
         self._forget(job, status)
         others = [each for each in finalizers if each != FINALIZER]
-        try:
-            self._patch(job, {"metadata": {"finalizers": others or None}})
-        except client.ApiException as error:
-            if error.status != 404:
-                raise
-        self._status.pop(job["metadata"]["uid"], None)
+        self._writer.put(_name(job), "metadata", {"finalizers": others or None})
         return None
 
     def _forget(self, job: dict[str, Any], status: dict[str, Any]) -> None:
@@ -265,17 +269,15 @@ class Controller:
         return self._provider.client_for(cluster, url)
 
     def _set(self, job: dict[str, Any], status: dict[str, Any], **fields: Any) -> None:
-        """Patch the status, if that changes it."""
+        """Have the status written, if that changes it."""
         changed = {name: value for name, value in fields.items() if status.get(name) != value}
         if changed:
-            self._patch(job, {"status": changed}, status=True)
             status.update(changed)
+            self._writer.put(_name(job), "status", changed)
 
-    def _patch(self, job: dict[str, Any], body: dict[str, Any], *, status: bool = False) -> None:
-        patch = self._objects.patch_namespaced_custom_object
-        if status:
-            patch = self._objects.patch_namespaced_custom_object_status
-        patch(*self._where, job["metadata"]["name"], body, _request_timeout=5.0)
+
+def _name(job: dict[str, Any]) -> str:
+    return str(job["metadata"]["name"])
 
 
 def _cluster_name(job: dict[str, Any]) -> str:

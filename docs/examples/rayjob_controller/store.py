@@ -52,9 +52,9 @@ class Store:
         """The resource as last seen, or None. Never blocks."""
         return self._held.get(name)
 
-    def names(self) -> list[str]:
-        """The names of all resources."""
-        return list(self._held)
+    def all(self) -> list[dict[str, Any]]:
+        """All resources as last seen. Never blocks."""
+        return list(self._held.values())
 
     def _run(self) -> None:
         while not self._stop.is_set():
