@@ -46,8 +46,8 @@ test: .venv/.installed ## Run the tests (no network, no Ray)
 	$(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: test-ray
-test-ray: .venv/.installed .venv-ray/.installed ## Run the tests that need a real Ray head
-	RAY_BIN=$(RAY_BIN) $(BIN)/pytest -m ray --timeout 300 tests/ray
+test-ray: .venv/.installed .venv-ray/.installed .venv-examples/.installed ## Run the tests that need a real Ray head
+	RAY_BIN=$(RAY_BIN) EXAMPLES_PYTHON=$(CURDIR)/.venv-examples/bin/python $(BIN)/pytest -m ray --timeout 300 tests/ray
 
 .PHONY: test-net
 test-net: .venv/.installed ## Run the tests that need nginx and HAProxy

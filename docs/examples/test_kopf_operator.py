@@ -58,7 +58,7 @@ def dashboard(api: FakeApi) -> Iterator[SimulatedDashboard]:
 def test_timer_follows_each_job_to_its_end_and_is_quiet(
     api: FakeApi, dashboard: SimulatedDashboard, eventually: Wait, tmp_path: Path
 ) -> None:
-    """Statuses come out right, and no handler fails: what the fake server cannot do is not meant."""
+    """Statuses come out right, and no handler fails (the fake server does: it lacks a lot)."""
     with running(api, "operator_with_timer.py", tmp_path) as log:
         eventually(lambda: all(status_of(api, name) == "RUNNING" for name in "abc"))
         ends = ["SUCCEEDED", "FAILED", "STOPPED"]

@@ -20,7 +20,8 @@ CERTIFICATE = Path(__file__).parents[1] / "http" / "localhost.pem"
 class StubApiServer:
     """Answers `token` only. `secrets` and `services` are what there is, by namespace/name.
 
-    `override` is what it says itself instead: (status, body).
+    `override` is what it says itself instead: (status, body). Of the
+    patches it refuses the first `conflicts`, and keeps the others.
     """
 
     def __init__(self, token: str = "api-token", *, client_certificate: bool = False) -> None:
@@ -28,6 +29,8 @@ class StubApiServer:
         self.secrets: dict[str, dict[str, Any]] = {}
         self.services: dict[str, str] = {}
         self.asked: list[tuple[str, dict[str, str]]] = []
+        self.conflicts = 0
+        self.patches: list[Any] = []
         self.override: tuple[int, dict[str, Any]] | None = None
         stub = self
 
@@ -48,7 +51,7 @@ class StubApiServer:
                 self.end_headers()
                 self.wfile.write(body)
 
-            do_POST = do_DELETE = do_GET  # noqa: N815 - the base's names
+            do_POST = do_DELETE = do_PATCH = do_GET  # noqa: N815 - the base's names
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 """Quiet."""
@@ -98,6 +101,8 @@ class StubApiServer:
         self.asked.append((path, headers))
         if headers.get("Authorization") != f"Bearer {self.token}":
             return _status(401, "Unauthorized")
+        if method == "PATCH":
+            return self._patched(body)
         if self.override is not None:
             return self.override[0], json.dumps(self.override[1]).encode(), "application/json"
         _, _, _, _, namespace, kind, *rest = path.split("/", 7)
@@ -119,6 +124,13 @@ class StubApiServer:
                 method, dashboard + target, headers=headers, data=body, timeout=20
             )
         return reply.status_code, reply.content, reply.headers["Content-Type"]
+
+    def _patched(self, body: bytes) -> tuple[int, bytes, str]:
+        if self.conflicts:
+            self.conflicts -= 1
+            return _status(409, "the object has been modified")
+        self.patches.append(json.loads(body))
+        return 200, b"{}", "application/json"
 
 
 def _status(code: int, message: str) -> tuple[int, bytes, str]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import urllib3
 from kubernetes import client
 
 from jobinfo_cache import WorkerPool
@@ -68,9 +69,9 @@ class Writer:
             if "metadata" in parts:
                 patch = self._objects.patch_namespaced_custom_object
                 patch(*self._where, name, {"metadata": parts["metadata"]}, _request_timeout=10.0)
-        except client.ApiException as error:
-            if error.status != 404:  # gone: there is nothing left to write
-                log.warning("RayJob %s cannot be written: %s", name, error.reason)
+        except (client.ApiException, urllib3.exceptions.HTTPError) as error:
+            if getattr(error, "status", None) != 404:  # gone: there is nothing left to write
+                log.warning("RayJob %s cannot be written now: %s", name, type(error).__name__)
                 return 1.0
         with self._lock:
             if self._unwritten.get(name) != parts:
