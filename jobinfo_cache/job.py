@@ -123,15 +123,11 @@ class JobInfo:
             name: sys.intern(value) if type(value) is str and len(value) < _SHARED else value
             for name, value in self._raw.items()
         }
-        return JobInfo(shared, fetched_at=self.fetched_at)
+        return self._with(shared, self.fetched_at)
 
     def stamped(self, fetched_at: datetime) -> JobInfo:
         """The same answer with another `fetched_at`."""
-        info = object.__new__(JobInfo)
-        object.__setattr__(info, "_raw", self._raw)
-        object.__setattr__(info, "status", self.status)
-        object.__setattr__(info, "fetched_at", fetched_at)
-        return info
+        return self._with(self._raw, fetched_at)
 
     @property
     def job_id(self) -> str | None:
@@ -217,6 +213,15 @@ class JobInfo:
                 fields[name] = fields[name].isoformat()
         fields["status"] = str(self.status)
         return fields
+
+    def _with(self, raw: Mapping[str, Any], fetched_at: datetime) -> JobInfo:
+        """The same job in other memory, at another time: what was checked is not checked again."""
+        info = object.__new__(JobInfo)
+        set_field = object.__setattr__
+        set_field(info, "_raw", raw)
+        set_field(info, "status", self.status)
+        set_field(info, "fetched_at", fetched_at)
+        return info
 
     def _text(self, name: str) -> str | None:
         value = self._raw.get(name)

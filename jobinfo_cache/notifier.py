@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from jobinfo_cache.store import Store
 __all__ = ["Notifier"]
 
 log = get_logger(__name__)
+_stdlib_log = logging.getLogger(__name__)
 
 
 class Notifier:
@@ -33,13 +35,14 @@ class Notifier:
         entry.state.tell_waiters(entry.job_id)
         if change is None or self._store.is_closed:
             return
-        log.debug(
-            "a job changed",
-            cluster=str(change.cluster),
-            job_id=change.job_id,
-            status=change.new and str(change.new.status),
-            error=change.error and change.error.kind,
-        )
+        if _stdlib_log.isEnabledFor(logging.DEBUG):  # thousands of jobs may change at once
+            log.debug(
+                "a job changed",
+                cluster=str(change.cluster),
+                job_id=change.job_id,
+                status=change.new and str(change.new.status),
+                error=change.error and change.error.kind,
+            )
         if self._on_change is not None:
             self._call(self._on_change, change)
 
