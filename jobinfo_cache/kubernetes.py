@@ -164,10 +164,14 @@ class DashboardClientProvider:
         """What a client of the API server is made of, beside its address: equal while the same."""
         configuration = self._api_client.configuration
         stamp = _tls_stamp(configuration)
-        with self._lock:
-            if self._tls is None or self._tls[0] != stamp:
-                self._tls = (stamp, _tls_context(configuration))
-            verify = self._tls[1]
+        held = self._tls
+        if held is None or held[0] != stamp:
+            made = (stamp, _tls_context(configuration))  # reads files, so not under the lock
+            with self._lock:
+                if self._tls is None or self._tls[0] != stamp:
+                    self._tls = made
+                held = self._tls
+        verify = held[1]
         own = {"user-agent", "accept", "content-type", "authorization"}
         headers = tuple(
             (name, value)
