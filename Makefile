@@ -96,6 +96,11 @@ examples: .venv-examples/.installed .venv-examples-dagster/.installed ## Run the
 	cd docs/examples && ../../.venv-examples/bin/python -m pytest --ignore dagster_sensor
 	cd docs/examples/dagster_sensor && ../../../.venv-examples-dagster/bin/python -m pytest -c pytest.ini .
 
+.PHONY: docs
+docs: .venv/.installed ## Build the documentation, warnings are errors
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m sphinx -n -W --keep-going -q docs build/docs
+
 .PHONY: build
 build: .venv/.installed ## Build sdist and wheel, and try the wheel in an empty venv
 	$(BIN)/python -m build --outdir dist

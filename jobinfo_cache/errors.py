@@ -1,5 +1,7 @@
 """Every error of the library.
 
+The tree::
+
     JobInfoCacheError
     ├── TryAgain              nothing to return now: come back in `retry_after` seconds
     ├── CacheClosed           the cache is closed

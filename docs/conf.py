@@ -1,0 +1,16 @@
+"""How Sphinx builds these pages: `make docs`."""
+
+from jobinfo_cache import __version__
+
+project = "jobinfo-cache"
+author = "the jobinfo-cache authors"
+release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build", "examples"]
+html_theme = "furo"
+html_title = f"jobinfo-cache {__version__}"
+nitpicky = True
+myst_enable_extensions = ["deflist"]
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
