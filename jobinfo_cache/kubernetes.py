@@ -111,10 +111,7 @@ class DashboardClientProvider:
             made.client.close()
 
     def _kept(
-        self,
-        key: object,
-        origin: tuple[Any, ...],
-        make: Callable[..., DashboardClient],
+        self, key: object, origin: tuple[Any, ...], make: Callable[..., DashboardClient]
     ) -> DashboardClient:
         """The client that was made of that origin, or a new one in place of another."""
         dropped = None
@@ -205,10 +202,9 @@ class _SecretToken:
             )
         except Exception as error:
             status = getattr(error, "status", None)
+            failed = DashboardAuthError if status in (401, 403, 404) else DashboardUnavailable
             what = f"{where} cannot be read: {status or type(error).__name__}"
-            if status in (401, 403, 404):
-                raise DashboardAuthError(what) from None
-            raise DashboardUnavailable(what) from None
+            raise failed(what) from None
         self._check_owner(where, secret)
         encoded = (secret.data or {}).get(_TOKEN_KEY)
         if not encoded:
@@ -220,7 +216,7 @@ class _SecretToken:
 
     def _check_owner(self, where: str, secret: Any) -> None:
         """Names are shortened, and clusters made anew: it may be another cluster's."""
-        references = getattr(secret.metadata, "owner_references", None) or []
+        references = secret.metadata.owner_references or []
         owners = [owner.uid for owner in references if owner.kind == "RayCluster"]
         if self.cluster.uid and owners and self.cluster.uid not in owners:
             raise DashboardAuthError(f"{where} is another cluster's than {self.cluster}")
