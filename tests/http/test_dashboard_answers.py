@@ -260,6 +260,7 @@ NOW = datetime.now(timezone.utc)
         (format_datetime(NOW + timedelta(hours=1), usegmt=True), 3000, 3601),
         (format_datetime(NOW - timedelta(hours=1), usegmt=True), 0, 0),
     ],
+    ids=["seconds", "blanks", "date to come", "date gone"],
 )
 def test_a_retry_after_is_seconds(
     header: str,
