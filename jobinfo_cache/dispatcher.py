@@ -197,7 +197,8 @@ class Dispatcher:
         return True
 
     def _refused(self, error: RuntimeError) -> None:
-        log.warning("no thread could be started", error=str(error))
+        if "shutdown" not in str(error):  # else the interpreter ends, and nobody is to be told
+            log.warning("no thread could be started", error=str(error))
         self._was_refused = True
 
     def _tell_idle(self) -> None:

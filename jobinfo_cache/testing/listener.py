@@ -103,7 +103,11 @@ class Listener:
         )
         with self._lock:  # `cut` must find no thread that has not started
             self._connections[thread] = connection
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter ends, or has no more threads
+                del self._connections[thread]
+                connection.close()
 
     def _run(self, connection: socket.socket) -> None:
         try:
