@@ -76,9 +76,11 @@ class CachedDashboardClient:
                 record = entry.record
                 now = self._monotonic()
                 if now <= record.fresh_until:
+                    self._count_read()
                     entry.read_at = now
-                    entry.read_number = self._count_read()
-                    entry.handed_out = record
+                    entry.was_read = True
+                    if entry.handed_out is not record:
+                        entry.handed_out = record
                     return record.info  # type: ignore[return-value] # fresh: there is one
         return self._engine.reader.get(self._state, job_id, max_age, newer_than)
 

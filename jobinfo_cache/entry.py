@@ -89,7 +89,7 @@ class Entry:
     """One job in the store, from its first read to its removal.
 
     A job that is removed and read again gets a new entry: a reply belongs to the entry that its
-    request was sent for, and to no other. Reads stamp `read_at`, `read_number` and `handed_out`
+    request was sent for, and to no other. Reads stamp `read_at`, `was_read` and `handed_out`
     without a lock; all other fields change under the store's lock.
     """
 
@@ -102,9 +102,7 @@ class Entry:
         "job_id",
         "joins_at",
         "not_before",
-        "placed_number",
         "read_at",
-        "read_number",
         "record",
         "session",
         "spreads",
@@ -112,15 +110,15 @@ class Entry:
         "terminal_at",
         "told",
         "wanted_at",
+        "was_read",
     )
 
-    def __init__(self, state: ClusterState, job_id: str, now: float, number: int) -> None:
+    def __init__(self, state: ClusterState, job_id: str, now: float) -> None:
         self.state = state
         self.job_id = job_id
         self.record = NOTHING
         self.read_at = now
-        # The numbers of the newest read, and of the read that placed it in the LRU's order:
-        self.read_number = self.placed_number = number
+        self.was_read = False  # again, since it was placed in the order of reads
         self.handed_out: Record | None = None  # the newest record that a read has shown
         self.told: Record | None = None  # the newest failure that `get_job_info` has raised
         # When to poll, on the monotonic clock:

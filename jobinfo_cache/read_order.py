@@ -50,22 +50,22 @@ class ReadOrder:
     def clear(self) -> None:
         self._lru.clear()
 
-    def room(self, number: int) -> Room:
-        """Look for room for one more entry, for the read of that number.
+    def room(self) -> Room:
+        """Look for room for one more entry.
 
         The victim is the least recently read entry whose newest outcome was handed out, as far
-        as a bounded search finds one; where all were read since they were placed, the first.
+        as a bounded search finds one; where all were read again, the one read longest ago.
         """
         if len(self._lru) < self._size:
             return Room(True)
-        spared = None
+        spared: Entry | None = None
         for _ in range(min(len(self._lru), _MOST_LOOKS)):
             key, entry = self._lru.peek_last_item()  # type: ignore[misc] # it is not empty
             may_go = entry.handed_out is entry.record
-            if may_go and entry.read_number <= entry.placed_number:
+            if may_go and not entry.was_read:
                 return Room(True, entry)
-            if may_go and spared is None:
+            if may_go and (spared is None or entry.read_at < spared.read_at):
                 spared = entry
-            entry.placed_number = number
+            entry.was_read = False
             self._lru.get(key)  # which moves it to the front
         return Room(spared is not None, spared)

@@ -113,20 +113,18 @@ class Reader:
         if self._store.is_closed:
             raise CacheClosed("the cache is closed")
         job_id = check_job_id(job_id)
-        number = self.reads.increment()
+        self.reads.increment()
         entry = state.entries.get(job_id)
         if entry is None:
-            entry = self._new_entry(state, job_id, number)
-            if entry is None:
-                return None
+            return self._new_entry(state, job_id)
         entry.read_at = self._clock.monotonic()
-        entry.read_number = number
+        entry.was_read = True
         return entry
 
-    def _new_entry(self, state: ClusterState, job_id: str, number: int) -> Entry | None:
+    def _new_entry(self, state: ClusterState, job_id: str) -> Entry | None:
         try:
             self._start()
-            entry = self._store.add(state, job_id, number)
+            entry = self._store.add(state, job_id)
         except BaseException:  # no thread, or closed meanwhile: nothing was read
             self.unmade.increment()
             raise

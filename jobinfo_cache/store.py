@@ -74,10 +74,10 @@ class Store:
 
     # Reads
 
-    def add(self, state: ClusterState, job_id: str, number: int) -> Entry | None:
+    def add(self, state: ClusterState, job_id: str) -> Entry | None:
         """The job's entry, a new placeholder if there was none; None if there is no room.
 
-        `number` is that of the read it is for. Raises `CacheClosed`.
+        Raises `CacheClosed`.
         """
         now = self._clock.monotonic()
         with self.lock:
@@ -86,9 +86,9 @@ class Store:
             entry = state.entries.get(job_id)
             if entry is not None:
                 return entry
-            if not self._make_room(now, number):
+            if not self._make_room(now):
                 return None
-            entry = Entry(state, job_id, now, number)
+            entry = Entry(state, job_id, now)
             if self._is_exceeded(now) and now < state.next_due < math.inf:
                 entry.due_at = state.next_due
             # In this order: an entry that an interrupt leaves out of `entries` expires.
@@ -123,9 +123,9 @@ class Store:
             entry.due_at = entry.joins_at = due
             return max(due, entry.state.not_before) - now
 
-    def _make_room(self, now: float, number: int) -> bool:
+    def _make_room(self, now: float) -> bool:
         """Evict an entry if the store is full (lock held); False if none may go."""
-        room = self._order.room(number)
+        room = self._order.room()
         if room.victim is not None:
             self._remove(room.victim, "evicted")
         if not room.is_there or (room.victim is not None and room.victim.is_live):
@@ -159,10 +159,10 @@ class Store:
         with self.lock:
             if self.is_closed or not entry.is_current or not entry.is_live:
                 return False
-            new = Entry(entry.state, entry.job_id, now, entry.read_number)
+            new = Entry(entry.state, entry.job_id, now)
             new.record = NOTHING if entry.is_placeholder else entry.record.supersede()
             new.told = new.record  # a failure from before is not told any more
-            new.placed_number = entry.placed_number
+            new.was_read = entry.was_read
             new.read_at = entry.read_at
             entry.state.entries[entry.job_id] = new
             self._order.put(new)

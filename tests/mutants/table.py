@@ -206,8 +206,8 @@ MUTATIONS = [
     ),
     Mutation(
         "read_order.py",
-        "if may_go and entry.read_number <= entry.placed_number:",
-        "if entry.read_number <= entry.placed_number:",
+        "if may_go and not entry.was_read:",
+        "if not entry.was_read:",
         "an entry goes before its answer was handed out",
     ),
     Mutation(

@@ -26,7 +26,7 @@ def schedule(**settings: float) -> Schedule:
 
 
 def add(state: ClusterState, job_id: str, now: float = NOW) -> Entry:
-    entry = state.entries[job_id] = Entry(state, job_id, now, 0)
+    entry = state.entries[job_id] = Entry(state, job_id, now)
     return entry
 
 
