@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import random
 import resource
@@ -71,6 +72,7 @@ class Dashboard:
         self.counters = Counters()
         self.fault = ""
         self.ended_at: dict[str, float] = {}
+        self.hanging: list[Callable[[], None]] = []  # what answers the requests that hang
         self._records = {job_id: record(job_id, "RUNNING") for job_id in job_ids}
         self._list: bytes | None = None
         self._server: asyncio.Server | None = None
@@ -92,8 +94,11 @@ class Dashboard:
             await self._server.start_serving()
 
     async def heal(self) -> None:
-        """End the fault."""
+        """End the fault; what hangs is answered."""
         self.fault = ""
+        for answer in self.hanging:
+            answer()
+        self.hanging.clear()
         if self._server is not None:
             await self._server.start_serving()
 
@@ -146,7 +151,9 @@ class Connection(asyncio.Protocol):
         counters.most_in_flight = max(counters.most_in_flight, counters.in_flight)
         self._waits = True
         body, latency = self._dashboard.answer(path)
-        if self._dashboard.fault != "hang":
+        if self._dashboard.fault == "hang":
+            self._dashboard.hanging.append(functools.partial(self._send, body))
+        else:
             asyncio.get_running_loop().call_later(latency, self._send, body)
 
     def _send(self, body: bytes) -> None:

@@ -220,6 +220,7 @@ def recover(trial: Trial, library: Library, jobs: list[Job]) -> dict[str, float]
 
 
 def retry_after(library: Library, job: Job) -> float:
+    """Seconds until the job's dashboard is asked again; near 0 while a request hangs there."""
     snapshot = library.clients[job.dashboard].peek(job.job_id)
     return 0.0 if snapshot is None else snapshot.retry_after or 0.0
 
