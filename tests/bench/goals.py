@@ -14,16 +14,15 @@ TEN_THOUSAND = "10000 jobs, 100 dashboards"
 
 
 class Goal(NamedTuple):
-    """A figure, its bound, and how to find it in the results; KeyError: it was not measured."""
+    """A figure, its upper bound, and how to find it in the results; KeyError: it was not measured."""
 
     figure: str
     work: str
     bound: float
     find: Callable[[Results], float]
-    at_least: bool = False
 
     def is_met(self, value: float) -> bool:
-        return value >= self.bound if self.at_least else value <= self.bound
+        return value <= self.bound
 
 
 def of(results: Results, work: str, figure: str, contestant: str = "e") -> float:

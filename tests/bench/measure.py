@@ -30,6 +30,7 @@ class Cell:
     pinned: bool = False  # the contestant on one core, the fleet on another
     ends: int = 0  # jobs that end while it is measured
     heals: bool = False
+    warm_up: float = 6.0
 
 
 def measure(cell: Cell, contestant: str) -> Figures:
@@ -45,6 +46,7 @@ def measure(cell: Cell, contestant: str) -> Figures:
             batching=cell.batching,
             core=0 if cell.pinned else None,
             heals=cell.heals,
+            warm_up=cell.warm_up,
         )
         began = time.monotonic()
         process = subprocess.Popen(command(trial), stdout=subprocess.PIPE, text=True)

@@ -71,7 +71,10 @@ def run_curve(seconds: float) -> list[Figures]:
     curve: list[Figures] = []
     for jobs in CURVE:
         plan = FleetPlan(max(jobs // 100, 1), jobs)
-        figures = measure(Cell(f"{jobs} jobs", plan, "e", seconds, pinned=True), "e")
+        # The curve is about what comes after first contact, which is given time to end.
+        warm_up = 6.0 + jobs / 4000
+        cell = Cell(f"{jobs} jobs", plan, "e", seconds, pinned=True, warm_up=warm_up)
+        figures = measure(cell, "e")
         curve.append({"jobs": jobs, **figures})
         if is_too_old(figures):
             break
@@ -91,7 +94,7 @@ def is_too_old(figures: Figures) -> bool:
 def what_ran_out(figures: Figures) -> str:
     if figures["fleet_cpu"] > 0.9:
         return "the fleet's CPU (the server, not the library)"
-    if figures["cpu"] > 0.9:
+    if figures["cpu"] > 0.8:  # other processes want some of it
         return "the core"
     return "the workers" if figures["busy"] > 7 else "neither CPU nor workers"
 
@@ -103,13 +106,12 @@ def print_goals(results: dict[str, Any]) -> list[dict[str, Any]]:
             value = goal.find(results)
         except (KeyError, TypeError):
             continue  # not measured in this run
-        sign = "≥" if goal.at_least else "≤"
         outcomes.append(
             {
                 "figure": goal.figure,
                 "work": goal.work,
                 "measured": value,
-                "goal": f"{sign} {read_number(goal.bound)}",
+                "goal": f"≤ {read_number(goal.bound)}",
                 "met": "met" if goal.is_met(value) else "NOT MET",
             }
         )
@@ -131,7 +133,7 @@ def run(only: str, seconds: float | None) -> None:
         results["cells"][cell.name] = run_cell(shortened)
         write_json("bench", results)
     if not only:
-        results["curve"] = run_curve(seconds or 6.0)
+        results["curve"] = run_curve(seconds or 5.0)
         results["hits"] = hit_figures()
         rows = [[name, *figures.values()] for name, figures in results["hits"].items()]
         table("hits", ["", "library µs", "literal µs", "ratio"], rows)

@@ -46,11 +46,7 @@ class Trial:
     batching: bool = True
     core: int | None = None  # to be kept on
     heals: bool = False  # end the fleet's faults at the end, and time the recovery
-
-    @property
-    def warm_up(self) -> float:
-        """Seconds from the first read to the begin of the figures."""
-        return 2 * self.interval
+    warm_up: float = 6.0  # seconds from the first read to the begin of the figures
 
     @property
     def settings(self) -> Settings:
