@@ -14,7 +14,7 @@ TEN_THOUSAND = "10000 jobs, 100 dashboards"
 
 
 class Goal(NamedTuple):
-    """A figure, its upper bound, and how to find it in the results; KeyError: it was not measured."""
+    """A figure, its upper bound, and how to find it; KeyError: it was not measured."""
 
     figure: str
     work: str
