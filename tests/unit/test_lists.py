@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from jobinfo_cache import Cluster, DashboardClient, JobInfo, JobInfoCache, JobNotFound, Settings
+from jobinfo_cache import (
+    BadResponse,
+    Cluster,
+    DashboardClient,
+    JobInfo,
+    JobInfoCache,
+    JobNotFound,
+    Settings,
+)
 from jobinfo_cache.client import CachedDashboardClient
 from jobinfo_cache.testing import FakeClock, SimulatedDashboard, settle
-from tests.support import make_info
+from tests.support import CLUSTER, Core, ScriptedDashboard, make_info, not_found
 from tests.unit.rounds import Rounds
 
 JOBS = [f"job-{number:02}" for number in range(40)]
@@ -239,3 +248,137 @@ def test_jobs_of_one_cluster_are_drawn_together(clock: FakeClock) -> None:
     # With jitter an interval lasts from 2.7 to 3 s.
     assert 10 <= len(lists) <= 12
     assert len(dashboard.asked) <= 1  # the costs of a single request are measured now and then
+
+
+class Listing(ScriptedDashboard):
+    """Lists the jobs that it was told to; single requests and lists take so many seconds."""
+
+    def __init__(self, clock: FakeClock, *listed: str) -> None:
+        super().__init__(clock)
+        self.listed = list(listed)
+        self.lists = 0
+        self.single_takes = self.list_takes = 0.0
+        self.session_name = "session_1"
+        self.during = lambda: clock.advance(self.single_takes)
+
+    def list_jobs(self) -> list[JobInfo]:
+        self.lists += 1
+        self._clock.advance(self.list_takes)
+        now = self._clock.now()
+        return [make_info(submission_id=job_id, fetched_at=now) for job_id in self.listed]
+
+    def get_version(self) -> dict[str, Any]:
+        return {"session_name": self.session_name}
+
+
+class TestOneRound:
+    """Rounds of a cluster whose requests last as long as the test says."""
+
+    @pytest.fixture(autouse=True)
+    def _durations_are_those_of_the_clock(
+        self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        measure = SimpleNamespace(monotonic=clock.monotonic)
+        monkeypatch.setattr("jobinfo_cache.poller.time", measure)
+
+    def core(self, clock: FakeClock, *listed: str, cluster: Cluster = CLUSTER) -> Core:
+        """A core whose dashboard is a `Listing`, in `self.dashboard`."""
+        core = Core(clock, batching=True, poll_interval=INTERVAL)
+        self.dashboard = Listing(clock, *listed)
+        core.client = core.cache.client(self.dashboard.client, cluster)
+        core.state = core.client._state
+        return core
+
+    @pytest.mark.parametrize(
+        ("single_takes", "list_takes", "lists"), [(0.01, 1.0, False), (0.05, 0.1, True)]
+    )
+    def test_cheaper_way_is_told_by_durations(
+        self, clock: FakeClock, single_takes: float, list_takes: float, lists: bool
+    ) -> None:
+        """After one try of both, what the requests have taken decides between them."""
+        core = self.core(clock, *"abcde")
+        self.dashboard.single_takes, self.dashboard.list_takes = single_takes, list_takes
+        core.add(*"abcde")
+        core.poll()
+        assert (self.dashboard.asked, self.dashboard.lists) == (["a"], 1)
+        core.poll_for(5 * INTERVAL)
+        if lists:
+            assert self.dashboard.asked == ["a"]
+            assert self.dashboard.lists >= 5
+        else:
+            assert self.dashboard.lists == 1
+            assert len(self.dashboard.asked) >= 5 * 4
+
+    def test_single_request_is_measured_now_and_then(self, clock: FakeClock) -> None:
+        """Where lists win, one single request in 64 rounds sees whether they still do."""
+        core = self.core(clock, *"abcde")
+        core.add(*"abcde")
+        core.poll_for(70 * INTERVAL)
+        assert len(self.dashboard.asked) == 2
+        assert self.dashboard.lists >= 69
+
+    def test_answer_is_as_old_as_the_list_request(self, clock: FakeClock) -> None:
+        """`fetched_at` is when the list was asked for, however long it took."""
+        core = self.core(clock, *"abc")
+        self.dashboard.list_takes = 0.5
+        core.add(*"abc")
+        sent = clock.now()
+        core.poll()
+        assert (self.dashboard.lists, core.read("b").fetched_at) == (1, sent)
+
+    def test_job_that_fails_by_itself_is_asked_for_singly(self, clock: FakeClock) -> None:
+        """A list does not hide that a job's own request fails; it keeps its own backoff."""
+        core = self.core(clock, *"ab")
+        for job_id in "cd":
+            self.dashboard.script(job_id, BadResponse("odd", status_code=200))
+        core.add(*"cdab")
+        core.poll()
+        assert (self.dashboard.asked, self.dashboard.lists) == (["c", "d"], 1)
+        self.dashboard.listed = list("abcd")
+        core.poll_for(3.5 * INTERVAL)
+        assert self.dashboard.asked == ["c", "d"] * 3  # after 0, 1 and 3 intervals
+        assert [core.client.lookup(job_id).failures for job_id in "cd"] == [3, 3]
+
+    def test_listed_jobs_notice_a_restart(self, clock: FakeClock) -> None:
+        """A job that a list has answered for knows its head: its loss by a restart is said."""
+        core = self.core(clock, *"abc", cluster=Cluster("ns", "two"))
+        core.add(*"abc")
+        core.poll()
+        assert (self.dashboard.asked, self.dashboard.lists) == (["a"], 1)
+        self.dashboard.session_name = "session_2"
+        self.dashboard.listed = ["a", "c"]
+        self.dashboard.script("b", not_found("b"))
+        core.poll_for(INTERVAL)
+        with pytest.raises(JobNotFound, match="restarted"):
+            core.read("b")
+
+    def test_list_of_an_old_address_is_dropped(self, clock: FakeClock) -> None:
+        """When the cluster moves while a list is under way, none of its answers is stored."""
+        core = self.core(clock, *"abc")
+        new = Listing(clock, *"abc")
+        new.url = "http://127.0.0.1:2"
+        listed = self.dashboard.list_jobs
+
+        def list_and_move() -> list[JobInfo]:
+            core.cache.client(new.client, CLUSTER)
+            return listed()
+
+        self.dashboard.list_jobs = list_and_move  # type: ignore[method-assign]
+        core.add(*"abc")
+        core.poll()
+        assert (self.dashboard.asked, self.dashboard.lists) == (["a"], 1)
+        assert core.cache.stats().stale_replies_dropped == 2
+        assert [core.client.lookup(job_id).info for job_id in "bc"] == [None, None]
+        core.poll_for(INTERVAL)
+        assert all(core.client.lookup(job_id).fresh for job_id in "abc")
+
+    def test_client_without_lists_is_never_asked_for_one(self, clock: FakeClock) -> None:
+        """A user's own fake that has only `get_job_info` is asked singly, and no list counts."""
+        core = self.core(clock)
+        scripted = ScriptedDashboard(clock)
+        bare = SimpleNamespace(url="http://127.0.0.1:3", get_job_info=scripted.get_job_info)
+        core.cache.client(cast(DashboardClient, bare), CLUSTER)
+        core.add(*"abc")
+        core.poll()
+        assert scripted.asked == ["a", "b", "c"]
+        assert core.cache.stats().requests_list == 0
