@@ -60,6 +60,29 @@ def test_closed_one_makes_room() -> None:
     assert closed(dashboards) == [0]
 
 
+def test_fourth_of_three_closes_the_least_recently_used() -> None:
+    """The order is that of the newest use, not of the first; each surplus closes one."""
+    made, dashboards = states(5)
+    connections = Connections(most_kept=3)
+    for number in (0, 1, 2, 0, 1, 3):
+        connections.used(made[number])
+    assert closed(dashboards) == [2]
+    connections.used(made[4])
+    assert closed(dashboards) == [0, 2]
+
+
+def test_only_the_needed_ones_stay() -> None:
+    """Those that are not needed are closed, once; those that are stay open."""
+    made, dashboards = states(4)
+    connections = Connections(most_kept=4)
+    for state in made:
+        connections.used(state)
+    connections.close_all_but({made[1].cluster, made[3].cluster})
+    assert closed(dashboards) == [0, 2]
+    connections.close_all_but(())
+    assert closed(dashboards) == [0, 1, 2, 3]
+
+
 def test_rounds_of_more_clusters_keep_only_so_many() -> None:
     """Rounds over 513 clusters close one connection, and no job goes unasked for that."""
     clock = FakeClock()

@@ -11,6 +11,7 @@ from jobinfo_cache.entry import ClusterState
 from jobinfo_cache.lanes import SLOW, Lane, Lanes
 from jobinfo_cache.testing import FakeClock, settle
 from tests.support import TIMEOUT, ScriptedDashboard, make_info, unavailable
+from tests.unit.rounds import Rounds
 
 
 def cluster(number: int) -> Cluster:
@@ -148,6 +149,37 @@ class TestLanes:
         assert lanes.enter(second) is True
         lanes.leave(first.cluster)
         assert (lanes.parked, resumed) == (0, [])
+
+
+def test_one_that_recovers_leaves_its_lane(clock: FakeClock) -> None:
+    """A dashboard whose first try was cut short needs no place any more once it has answered."""
+    rounds = Rounds(clock, workers=2)
+    client, _ = rounds.cluster("one")
+    client._state.cut_short = True
+    client.lookup("a")
+    rounds.run_for(0.0)
+    assert client.lookup("a").fresh
+
+    lanes = rounds.engine.lanes
+    assert lanes.enter(failing(1)) is True  # the only place
+    assert lanes.enter(client._state) is True
+
+
+def test_vanished_cluster_gives_its_place_on(clock: FakeClock) -> None:
+    """A parked cluster that nobody knows when it is resumed strands none that parks behind it."""
+    rounds = Rounds(clock, workers=2)
+    lanes = rounds.engine.lanes
+    client, dashboard = rounds.cluster("one")
+    holder, vanished = new(1), new(2)
+    lanes.enter(holder)
+    lanes.enter(vanished)  # parks; the store has never heard of it
+    client.lookup("a")
+    rounds.run_for(0.0)
+    assert (lanes.parked, dashboard.asked) == (2, [])
+
+    lanes.leave(holder.cluster)
+    rounds.run_for(0.0)
+    assert (lanes.parked, dashboard.asked) == (0, ["a"])
 
 
 class Blackhole(ScriptedDashboard):
