@@ -83,6 +83,25 @@ def test_only_the_needed_ones_stay() -> None:
     assert closed(dashboards) == [0, 1, 2, 3]
 
 
+class Grumpy(ScriptedDashboard):
+    """Its `close` raises."""
+
+    def close(self) -> None:
+        super().close()
+        raise RuntimeError("no")
+
+
+def test_close_that_raises_harms_nobody() -> None:
+    """A client of a user's own whose `close` raises keeps no other one open."""
+    grumpy, other = Grumpy(FakeClock()), ScriptedDashboard(FakeClock())
+    connections = Connections()
+    for number, dashboard in enumerate((grumpy, other)):
+        cluster = Cluster("ns", str(number), "uid")
+        connections.used(ClusterState(cluster, dashboard.client))
+    connections.close_all_but(())
+    assert (grumpy.closed, other.closed) == (1, 1)
+
+
 def test_rounds_of_more_clusters_keep_only_so_many() -> None:
     """Rounds over 513 clusters close one connection, and no job goes unasked for that."""
     clock = FakeClock()

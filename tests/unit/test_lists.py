@@ -382,3 +382,35 @@ class TestOneRound:
         core.poll()
         assert scripted.asked == ["a", "b", "c"]
         assert core.cache.stats().requests_list == 0
+
+    def test_missing_job_is_not_listed_again_before_its_own_request(self, clock: FakeClock) -> None:
+        """When a turn ends before what a list lacked is confirmed, the next turns do just that."""
+        core = self.core(clock)
+        self.dashboard.script("a", "SUCCEEDED")
+        self.dashboard.single_takes, self.dashboard.list_takes = 1.0, 0.5
+        core.add(*"abc")
+        for _ in range(3):
+            core.poll()
+        assert (self.dashboard.asked, self.dashboard.lists) == (["a", "b", "c"], 1)
+
+    def test_driver_job_is_found_by_its_job_id(self, clock: FakeClock) -> None:
+        """Jobs without a submission are in the list as well, under their job ids."""
+        core = self.core(clock)
+        found = [make_info(job_id=job_id) for job_id in ("02000000", "03000000")]
+        self.dashboard.list_jobs = lambda: found  # type: ignore[method-assign]
+        core.add("01000000", "02000000", "03000000")
+        core.poll()
+        assert self.dashboard.asked == ["01000000"]
+        assert core.read("03000000").job_id == "03000000"
+
+    def test_another_address_is_measured_anew(self, clock: FakeClock) -> None:
+        """Lists that failed at the old address are no reason against them at the new one."""
+        core = Core(clock, batching=True)  # whose dashboard fails all lists
+        core.add(*"abc")
+        core.poll()
+        assert core.dashboard.asked == ["a", "b", "c"]
+        new = Listing(clock, *"abc")
+        new.url = "http://127.0.0.1:2"
+        core.cache.client(new.client, CLUSTER)
+        core.poll_for(2 * INTERVAL)
+        assert new.lists >= 1
