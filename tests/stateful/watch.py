@@ -62,11 +62,19 @@ class Watch:
         number = next(self._worlds[key[0]].numbers)
         info = None if entry is None else entry.record.info
         is_known = by == key[1] or (info is not None and by in (info.submission_id, info.job_id))
+        if not is_known and self._is_outdated(key, entry):
+            self.may_be_early(key)
+            return  # an earlier call, that the cache could tell, has outdated it: it stays so
         self._strangers = self._strangers - {key} | (set() if is_known else {key})
         self._barriers[key] = number, set() if entry is None else requests_in(entry.record)
         if is_known and entry is not None and entry.record.error is not None:
             self._told[key] = request_of(entry.record.error)  # older than the call: not told
         self.may_be_early(key)
+
+    def _is_outdated(self, key: Key, entry: Entry | None) -> bool:
+        if entry is None or not requests_in(entry.record) or key in self._strangers:
+            return False
+        return max(requests_in(entry.record)) < self._barriers.get(key, (0, set()))[0]
 
     def may_be_early(self, key: Key) -> None:
         """The next poll may come before its time."""
@@ -192,8 +200,7 @@ class Watch:
             return "raise" if sent >= oldest else "stale"
         if self._is_terminal(info):
             return "return"
-        outdated = number < self._barriers.get(key, (0, set()))[0] and key not in self._strangers
-        return "return" if sent >= oldest and not outdated else "stale"
+        return "return" if sent >= oldest and not self._is_outdated(key, entry) else "stale"
 
     def _check_error(self, key: Key, error: DashboardError, info: JobInfo | None) -> int:
         number = request_of(error)
