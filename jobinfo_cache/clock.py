@@ -8,7 +8,11 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Protocol
 
-__all__ = ["Clock", "Event", "SystemClock", "Timer"]
+__all__ = ["ROUNDING", "Clock", "Event", "SystemClock", "Timer"]
+
+
+#: Seconds; float arithmetic may put a due time this much after its own moment.
+ROUNDING = 1e-6
 
 
 class Timer(Protocol):

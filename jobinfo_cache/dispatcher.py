@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from jobinfo_cache.clock import Clock, Timer
+from jobinfo_cache.clock import ROUNDING, Clock, Timer
 from jobinfo_cache.instrumentation import get_logger
 from jobinfo_cache.work_queue import WorkQueue
 
@@ -153,7 +153,7 @@ class Dispatcher:
         """Have the timer fire when `due` has come."""
         if due is None:
             return
-        slot = math.ceil((due - 1e-6) * _SLOTS_PER_SECOND) / _SLOTS_PER_SECOND
+        slot = math.ceil((due - ROUNDING) * _SLOTS_PER_SECOND) / _SLOTS_PER_SECOND
         if slot >= self._armed:
             return
         self._disarm()

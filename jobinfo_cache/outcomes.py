@@ -31,7 +31,7 @@ class Outcomes:
         self._max_age = math.inf if settings.max_age is None else settings.max_age
 
     def due(self, state: ClusterState) -> list[Entry]:
-        """The jobs of the cluster to ask about now, in the order of their entries."""
+        """The jobs of the cluster to ask about now, longest due first."""
         with self._store.lock:
             return self._schedule.due(state, self._clock.monotonic())
 

@@ -10,6 +10,7 @@ import math
 import random
 
 from jobinfo_cache.backoff import backoff, jittered
+from jobinfo_cache.clock import ROUNDING
 from jobinfo_cache.costs import Costs
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.errors import DashboardError, DashboardUnavailable
@@ -17,7 +18,6 @@ from jobinfo_cache.settings import Settings
 
 __all__ = ["Schedule"]
 
-_EARLY = 1e-6  # float arithmetic may put a due time this much after its own moment
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _LATENCY_WEIGHT = 0.3  # of the newest request in the moving average of their durations
 
@@ -33,7 +33,7 @@ class Schedule:
 
     def due(self, state: ClusterState, now: float) -> list[Entry]:
         """The jobs to ask about now, longest due first: all that may be asked, if one is due."""
-        now += _EARLY
+        now += ROUNDING
         if now < state.not_before:
             return []
         entries = list(state.entries.values())  # at once: `close` may empty it from anywhere
@@ -59,7 +59,7 @@ class Schedule:
         if state.contact_at == -math.inf or recovers:
             state.spread_due = now + self._spread(now)
             for entry in list(state.entries.values()):
-                entry.spreads = entry.due_at <= now + _EARLY
+                entry.spreads = entry.due_at <= now + ROUNDING
             state.contact_at = now
             state.failing, state.failures = "", 0
             state.cut_short = False

@@ -17,11 +17,12 @@ import queue
 import threading
 from collections.abc import Hashable
 
+from jobinfo_cache.clock import ROUNDING
+
 __all__ = ["WorkQueue"]
 
 _NOW = -math.inf
 _NEVER = math.inf
-_EARLY = 1e-6  # seconds; float arithmetic may put a due time this much after its own moment
 
 
 class WorkQueue:
@@ -97,7 +98,7 @@ class WorkQueue:
         """Let the delayed keys whose time has come wait for a worker; returns the next due time."""
         released = []
         with self._lock:
-            while self._heap and self._heap[0][0] <= now + _EARLY:
+            while self._heap and self._heap[0][0] <= now + ROUNDING:
                 due, _, key = heapq.heappop(self._heap)
                 if self._due.get(key) == due:
                     del self._due[key]
