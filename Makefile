@@ -54,6 +54,11 @@ test-net: .venv/.installed ## Run the tests that need nginx and HAProxy
 	tools/get-middle-boxes
 	$(BIN)/pytest -m net tests/net
 
+.PHONY: test-apps
+test-apps: .venv/.installed ## Run the tests that need Prometheus, Chromium and tmux
+	tools/get-apps
+	$(BIN)/pytest -m apps tests/apps
+
 .PHONY: soak
 soak: .venv/.installed ## Go through every fault for MINUTES (2) minutes, and leave nothing behind
 	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),2)
