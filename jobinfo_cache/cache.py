@@ -26,10 +26,13 @@ class JobInfoCache:
     `on_change` is called from a worker thread with a `JobChange` when a job's status changes,
     when it starts to fail, and when it recovers: in order and one at a time for each job, never
     with a lock held. A slow callback delays its own cluster only; one that raises is logged and
-    counted. It may call any method of the cache but a client's `wait`.
+    counted. It may call any method of the cache but a client's `wait`. `clock` is for tests.
 
-    Threads start at the first read: at most `settings.workers` + 3. A context manager; safe from
-    any thread. In the child of a fork the cache is empty and starts anew at its first read.
+    Threads start at the first read: at most `settings.workers` + 3. Only `close` waits. A context
+    manager, which closes; safe from any thread. In the child of a fork the cache is empty and
+    starts anew at its first read.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(
@@ -51,6 +54,8 @@ class JobInfoCache:
         `settings.request_timeout`. For a cluster that is known already, an equal dashboard client
         changes nothing, and a different one serves all later requests about the cluster.
         Raises `TypeError` if `cluster` is no `Cluster`, and `ValueError` for an impossible URL.
+
+        .. versionadded:: 0.1.0
         """
         if not isinstance(cluster, Cluster):
             raise TypeError(f"cluster is {cluster!r}; it must be a Cluster(namespace, name, uid)")
@@ -68,6 +73,8 @@ class JobInfoCache:
 
         Never blocks. Usable when the cluster object is gone; does nothing once closed. Raises
         `InvalidJobId`.
+
+        .. versionadded:: 0.1.0
         """
         if job_id is not None:
             job_id = check_job_id(job_id)
@@ -76,7 +83,12 @@ class JobInfoCache:
                 self._engine.forget(state, job_id)
 
     def stats(self) -> Stats:
-        """A snapshot of the counters and gauges. Never blocks; takes time with many entries."""
+        """A snapshot of the counters and gauges; of a closed cache too.
+
+        Never blocks; takes a few milliseconds with 10,000 entries.
+
+        .. versionadded:: 0.1.0
+        """
         engine = self._engine
         counts = dict(engine.store.counts)
         records = [entry.record for entry in engine.store.entries()]
@@ -118,6 +130,9 @@ class JobInfoCache:
         Requests under way are cut off and their outcomes discarded. Idempotent; safe from any
         thread, from `on_change` (it does not wait for the thread it runs in), and from a signal
         handler (there it may return False because the interrupted call holds something up).
+        Raises `ValueError` for a negative timeout.
+
+        .. versionadded:: 0.1.0
         """
         timeout = self.settings.close_timeout if timeout is None else timeout
         if not timeout >= 0:

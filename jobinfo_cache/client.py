@@ -34,6 +34,8 @@ class CachedDashboardClient:
     dashboard in the caller's thread: they may block for the dashboard client's `timeout`, and
     raise its errors. Every method raises `CacheClosed` once the cache is closed (but `forget`,
     which then does nothing). Safe from any thread.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(self, cache: JobInfoCache, engine: Engine, state: ClusterState) -> None:
@@ -69,6 +71,8 @@ class CachedDashboardClient:
         ("stale"): a poll is on its way, and `retry_after` says when to ask again. Raises a
         `DashboardError` when the newest poll failed, once per failure. Raises `CacheClosed`,
         `InvalidJobId`, and `ValueError` for an impossible `max_age` or `newer_than`.
+
+        .. versionadded:: 0.1.0
         """
         if max_age is None and newer_than is None:
             entry = self._find(job_id)
@@ -96,6 +100,8 @@ class CachedDashboardClient:
         It does not use up the failure that `get_job_info` raises once. A failure older than
         `max_age` or `newer_than`, if they are given, is not shown. Raises `CacheClosed`,
         `InvalidJobId`, `ValueError`.
+
+        .. versionadded:: 0.1.0
         """
         return self._engine.reader.lookup(self._state, job_id, max_age, newer_than)
 
@@ -103,6 +109,8 @@ class CachedDashboardClient:
         """What is held about the job, or None; not a read: nothing is registered or stamped.
 
         Never blocks, never does I/O. Raises `CacheClosed`, `InvalidJobId`.
+
+        .. versionadded:: 0.1.0
         """
         return self._engine.reader.peek(self._state, job_id)
 
@@ -111,6 +119,8 @@ class CachedDashboardClient:
 
         Never blocks, never does I/O. Does nothing if nothing is held or the cache is closed.
         Raises `InvalidJobId`.
+
+        .. versionadded:: 0.1.0
         """
         self._engine.forget(self._state, check_job_id(job_id))
 
@@ -125,15 +135,20 @@ class CachedDashboardClient:
 
         For scripts and tests; it counts as reading. It sits out a dashboard that is unavailable.
         Raises `WaitTimeout`, `CacheClosed`, `InvalidJobId`; `JobNotFound` and
-        `DashboardAuthError` when a poll that began after the call says so; `RuntimeError` inside
-        `on_change`, whose thread is needed for polling.
+        `DashboardAuthError` when a poll that began after the call says so; `ValueError` for a
+        negative timeout, and `RuntimeError` inside `on_change`, whose thread is needed for polling.
+
+        .. versionadded:: 0.1.0
         """
         return wait_for_job(self._engine, self._state, job_id, timeout, until)
 
     # Requests: straight to the dashboard, in the caller's thread
 
     def list_jobs(self) -> list[JobInfo]:
-        """`DashboardClient.list_jobs`: asks the dashboard, and blocks for the answer."""
+        """`DashboardClient.list_jobs`: asks the dashboard, and blocks for the answer.
+
+        .. versionadded:: 0.1.0
+        """
         return self._ask(lambda: self._state.dashboard.list_jobs())
 
     def submit_job(
@@ -151,6 +166,8 @@ class CachedDashboardClient:
         """`DashboardClient.submit_job`: asks the dashboard, and blocks for the answer.
 
         What the cache held about the id is dropped; a refused submission changes nothing.
+
+        .. versionadded:: 0.1.0
         """
         try:
             job_id = self._ask(
@@ -175,13 +192,18 @@ class CachedDashboardClient:
         return job_id
 
     def get_job_log(self, job_id: str) -> str:
-        """`DashboardClient.get_job_log`: asks the dashboard, and blocks for the answer."""
+        """`DashboardClient.get_job_log`: asks the dashboard, and blocks for the answer.
+
+        .. versionadded:: 0.1.0
+        """
         return self._ask(lambda: self._state.dashboard.get_job_log(job_id))
 
     def stop_job(self, job_id: str) -> bool:
         """`DashboardClient.stop_job`: asks the dashboard, and blocks for the answer.
 
         A live job is polled anew at once, and what was known before is stale from then on.
+
+        .. versionadded:: 0.1.0
         """
         job_id = check_job_id(job_id)
         try:
@@ -193,6 +215,8 @@ class CachedDashboardClient:
         """`DashboardClient.delete_job`: asks the dashboard, and blocks for the answer.
 
         What the cache held about the job is dropped.
+
+        .. versionadded:: 0.1.0
         """
         job_id = check_job_id(job_id)
         try:
@@ -203,23 +227,38 @@ class CachedDashboardClient:
         self._engine.forget(self._state, job_id, aliases=True)
 
     def get_serve_details(self) -> dict[str, Any]:
-        """`DashboardClient.get_serve_details`: asks the dashboard, and blocks for the answer."""
+        """`DashboardClient.get_serve_details`: asks the dashboard, and blocks for the answer.
+
+        .. versionadded:: 0.1.0
+        """
         return self._ask(lambda: self._state.dashboard.get_serve_details())
 
     def get_multi_application_status(self) -> dict[str, Any]:
-        """`DashboardClient.get_multi_application_status`: asks the dashboard, and blocks."""
+        """`DashboardClient.get_multi_application_status`: asks the dashboard, and blocks.
+
+        .. versionadded:: 0.1.0
+        """
         return self._ask(lambda: self._state.dashboard.get_multi_application_status())
 
     def update_deployments(self, config: Mapping[str, Any]) -> None:
-        """`DashboardClient.update_deployments`: asks the dashboard, and blocks for the answer."""
+        """`DashboardClient.update_deployments`: asks the dashboard, and blocks for the answer.
+
+        .. versionadded:: 0.1.0
+        """
         self._ask(lambda: self._state.dashboard.update_deployments(config))
 
     def get_version(self) -> dict[str, Any]:
-        """`DashboardClient.get_version`: asks the dashboard, and blocks for the answer."""
+        """`DashboardClient.get_version`: asks the dashboard, and blocks for the answer.
+
+        .. versionadded:: 0.1.0
+        """
         return self._ask(lambda: self._state.dashboard.get_version())
 
     def close(self) -> None:
-        """Does nothing: connections close with the cache, or when the client is replaced."""
+        """Does nothing: connections close with the cache, or when the client is replaced.
+
+        .. versionadded:: 0.1.0
+        """
 
     def _ask(self, request: Callable[[], _T]) -> _T:
         """Make a direct request; any proof that the dashboard answers ends its backoff."""

@@ -38,19 +38,34 @@ class Event(Protocol):
 
 
 class Clock(Protocol):
-    """What the library asks of time. All durations are seconds."""
+    """What the library asks of time. All durations are seconds. Safe from any thread.
+
+    .. versionadded:: 0.1.0
+    """
 
     def monotonic(self) -> float:
-        """Seconds since some moment; never goes back. All arithmetic is on this."""
+        """Seconds since some moment; never goes back. All arithmetic is on this.
+
+        .. versionadded:: 0.1.0
+        """
 
     def now(self) -> datetime:
-        """The aware UTC time that people read."""
+        """The aware UTC time that people read.
+
+        .. versionadded:: 0.1.0
+        """
 
     def call_later(self, delay: float, callback: Callable[[], None], name: str) -> Timer:
-        """Call `callback` once, `delay` seconds from now, in a thread called `name`."""
+        """Call `callback` once, `delay` seconds from now, in a thread called `name`.
+
+        .. versionadded:: 0.1.0
+        """
 
     def event(self) -> Event:
-        """An event whose `wait` measures its timeout on this clock."""
+        """An event whose `wait` measures its timeout on this clock.
+
+        .. versionadded:: 0.1.0
+        """
 
 
 class SystemClock:

@@ -43,7 +43,10 @@ _E = TypeVar("_E", bound="DashboardError")
 
 
 class JobInfoCacheError(Exception):
-    """The base of all errors of this library."""
+    """The base of all errors of this library.
+
+    .. versionadded:: 0.1.0
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Keyword-only fields: rebuild from the instance's state, not through __init__.
@@ -63,6 +66,8 @@ class TryAgain(JobInfoCacheError):  # noqa: N818 - a request to the caller, not 
     one, but it is older than the caller accepts).
     `retry_after` is the time in seconds, above 0, after which asking again makes sense.
     `last_info` is the last good answer, or None.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(
@@ -80,11 +85,17 @@ class TryAgain(JobInfoCacheError):  # noqa: N818 - a request to the caller, not 
 
 
 class CacheClosed(JobInfoCacheError):  # noqa: N818 - the contract's name
-    """The cache was closed: it reads and asks nothing any more."""
+    """The cache was closed: it reads and asks nothing any more.
+
+    .. versionadded:: 0.1.0
+    """
 
 
 class WaitTimeout(JobInfoCacheError, TimeoutError):  # noqa: N818 - the contract's name
-    """`wait` ran out of time. `last_info` is the last good answer, or None."""
+    """`wait` ran out of time. `last_info` is the last good answer, or None.
+
+    .. versionadded:: 0.1.0
+    """
 
     def __init__(self, message: str, *, last_info: JobInfo | None = None) -> None:
         super().__init__(message)
@@ -92,7 +103,10 @@ class WaitTimeout(JobInfoCacheError, TimeoutError):  # noqa: N818 - the contract
 
 
 class InvalidJobId(JobInfoCacheError, ValueError):  # noqa: N818 - the contract's name
-    """The text can be no job's id: empty, ".", "..", too long, or with control characters."""
+    """The text can be no job's id: empty, ".", "..", too long, or with control characters.
+
+    .. versionadded:: 0.1.0
+    """
 
 
 class DashboardError(JobInfoCacheError):
@@ -101,6 +115,9 @@ class DashboardError(JobInfoCacheError):
     `url` is what was asked, without credentials. `status_code` is the HTTP status, or None when
     there was no answer. `fetched_at` is when the request was sent (aware UTC).
     `last_info` is the last good answer that the cache holds; None from the plain client.
+    `kind` is the word for the class that figures, logs and the command line use.
+
+    .. versionadded:: 0.1.0
     """
 
     kind: ClassVar[str] = "internal"
@@ -121,7 +138,10 @@ class DashboardError(JobInfoCacheError):
         self.last_info = last_info
 
     def fresh(self: _E, last_info: JobInfo | None) -> _E:
-        """A new exception that says the same, for one reader."""
+        """A new exception that says the same, for one reader.
+
+        .. versionadded:: 0.1.0
+        """
         error = _rebuild(type(self), self.args)
         error.__dict__.update(self.__dict__, last_info=last_info)
         error.__cause__ = self.__cause__
@@ -129,7 +149,10 @@ class DashboardError(JobInfoCacheError):
 
 
 class JobNotFound(DashboardError):  # noqa: N818 - the contract's name
-    """The dashboard itself says that it does not know the job `job_id`."""
+    """The dashboard itself says that it does not know the job `job_id`.
+
+    .. versionadded:: 0.1.0
+    """
 
     kind = "not_found"
 
@@ -142,6 +165,8 @@ class DashboardUnavailable(DashboardError):  # noqa: N818 - the contract's name
     """No usable answer: refused, reset, not resolved, deadline passed, 429 or 5xx.
 
     `retry_after` is the delay in seconds that the server named, or None.
+
+    .. versionadded:: 0.1.0
     """
 
     kind = "unavailable"
@@ -152,7 +177,10 @@ class DashboardUnavailable(DashboardError):  # noqa: N818 - the contract's name
 
 
 class DashboardAuthError(DashboardError):
-    """The dashboard, or something before it, refused the credentials (401, 403)."""
+    """The dashboard, or something before it, refused the credentials (401, 403).
+
+    .. versionadded:: 0.1.0
+    """
 
     kind = "auth"
 
@@ -162,6 +190,8 @@ class JobConflict(DashboardError):  # noqa: N818 - the contract's name
 
     Its submission id is in use, it is live and cannot be deleted, or it is a driver job, which
     can be neither stopped nor deleted and has no logs.
+
+    .. versionadded:: 0.1.0
     """
 
     kind = "conflict"
@@ -172,6 +202,9 @@ class JobConflict(DashboardError):  # noqa: N818 - the contract's name
 
 
 class BadResponse(DashboardError):  # noqa: N818 - the contract's name
-    """An answer that makes no sense: a redirect, not JSON, the wrong shape, too large, …"""
+    """An answer that makes no sense: a redirect, not JSON, the wrong shape, too large, …
+
+    .. versionadded:: 0.1.0
+    """
 
     kind = "bad_response"

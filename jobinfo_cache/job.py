@@ -44,10 +44,12 @@ def _is_control(char: str) -> bool:
 
 
 class JobStatus(str):
-    """The status of a job: its text, as the dashboard sent it.
+    """The status of a job: its text, as the dashboard sent it. Immutable.
 
     A text that Ray does not use today is kept and is not terminal. `str()`, `format()` and JSON
     give the bare text. An empty text is a `ValueError`.
+
+    .. versionadded:: 0.1.0
     """
 
     __slots__ = ()
@@ -96,6 +98,8 @@ class JobInfo:
     than that. `raw` is the whole answer, fields of newer Ray versions included.
     Made from a dashboard's JSON object; raises `ValueError` if that is none, has no status, or
     is nested deeper than 100 levels, which could not be copied in every thread.
+
+    .. versionadded:: 0.1.0
     """
 
     __slots__ = ("_raw", "fetched_at", "status")
@@ -116,6 +120,8 @@ class JobInfo:
         """The same answer, in the memory of an equal older one, or of other jobs' equal texts.
 
         Most polls bring nothing new, and most jobs of a cluster have most texts in common.
+
+        .. versionadded:: 0.1.0
         """
         if older is not None and older._raw == self._raw:  # noqa: SLF001 - the same class
             return older.stamped(self.fetched_at)
@@ -126,7 +132,10 @@ class JobInfo:
         return self._with(shared, self.fetched_at)
 
     def stamped(self, fetched_at: datetime) -> JobInfo:
-        """The same answer with another `fetched_at`."""
+        """The same answer with another `fetched_at`.
+
+        .. versionadded:: 0.1.0
+        """
         return self._with(self._raw, fetched_at)
 
     @property
@@ -206,7 +215,10 @@ class JobInfo:
         return dict(_fresh_copy(self._raw))
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields but `raw`, ready for JSON: times as ISO 8601 texts. Holds `runtime_env`."""
+        """All fields but `raw`, ready for JSON: times as ISO 8601 texts. Holds `runtime_env`.
+
+        .. versionadded:: 0.1.0
+        """
         fields: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
         for name in ("start_time", "end_time", "fetched_at"):
             if fields[name] is not None:

@@ -49,6 +49,8 @@ class DashboardClientProvider:
     Nothing here blocks, and a read never does; the Secret with a cluster's token is read by the
     first request, and again after a 401 or 403. Safe from any thread. Raises `ImportError` when
     the extra is not installed.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(
@@ -78,7 +80,10 @@ class DashboardClientProvider:
         `ray_cluster` is the resource as a dict. `url` is the dashboard's address ("http://" is
         put before a bare one), by default what the resource says; the proxy mode does not look at
         it. Without a cluster it is a plain client of `url` with no credentials, never cached.
-        Raises `ValueError` when the resource lacks its name, or what the address needs.
+        Raises `ValueError` when the resource lacks its name, or what the address needs, and
+        `OSError` when a file that the API client's TLS settings name cannot be read.
+
+        .. versionadded:: 0.1.0
         """
         if ray_cluster is None:
             if url is None:
@@ -103,6 +108,8 @@ class DashboardClientProvider:
         """Drop the clients and entries of a cluster by its name, which may be gone already.
 
         Never blocks. Does nothing when nothing is known about it.
+
+        .. versionadded:: 0.1.0
         """
         self._cache.forget(namespace, name)
         with self._lock:

@@ -27,6 +27,8 @@ class Cluster(_ClusterFields):
     Names are taken as they are, never truncated or rewritten. With a `uid` a cluster that was
     deleted and made again under the same name is another one. Raises `ValueError` when the
     namespace or the name is empty or any part is not a `str`.
+
+    .. versionadded:: 0.1.0
     """
 
     __slots__ = ()
@@ -56,6 +58,8 @@ class JobSnapshot:
     `age` (seconds) are its own. `error` is the newest failure, None when the newest poll was
     good; `failures` in a row since `failing_since` (aware UTC).
     `retry_after` is the time in seconds until asking again makes sense; None when terminal.
+
+    .. versionadded:: 0.1.0
     """
 
     job_id: str
@@ -81,6 +85,8 @@ class JobChange:
 
     `old` is the answer before (None: this is the first), `new` the last good answer.
     `error` is set when failing started or changed its kind, and None otherwise.
+
+    .. versionadded:: 0.1.0
     """
 
     cluster: Cluster
@@ -98,6 +104,8 @@ class Stats:
     `workers`, of which `workers_busy`; clusters `queued` for a worker and `delayed` until their
     time; `oldest_age`, in seconds, of the answers about live jobs (None without one);
     `capacity_exceeded`. All else counts since the cache was made. `polls_failed` is by kind.
+
+    .. versionadded:: 0.1.0
     """
 
     entries: int

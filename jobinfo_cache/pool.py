@@ -30,6 +30,8 @@ class PoolStats:
 
     `busy` of the `workers` are handling a key; keys are `queued` for a worker and `delayed`
     until their time. Of all `handled` keys the handler `failed` for some.
+
+    .. versionadded:: 0.1.0
     """
 
     workers: int
@@ -49,8 +51,11 @@ class WorkerPool:
     1, 2, 4, … at most 60 s. `on_close` is called once when a running pool closes, in the
     dispatcher's thread: to make running handlers return soon.
 
-    Threads start at the first `add`. All methods are safe from any thread, and but for `close`
-    never block. `close` it when it is no longer needed. After a fork the child's pool is empty.
+    Threads start at the first `add`. All methods are safe from any thread; but for `close` and
+    `wait_idle` they never block. `close` it when it is no longer needed. After a fork the child's
+    pool is empty.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(
@@ -99,7 +104,10 @@ class WorkerPool:
         return self.is_started and not self._closed
 
     def start(self) -> None:
-        """Start the threads if they do not run; raises what the system says if it cannot."""
+        """Start the threads if they do not run; raises what the system says if it cannot.
+
+        .. versionadded:: 0.1.0
+        """
         if not self._closed:
             self._dispatcher.start()
 
@@ -108,6 +116,8 @@ class WorkerPool:
 
         Raises `TypeError` if it cannot be hashed, and what the system says if the first thread
         cannot be started.
+
+        .. versionadded:: 0.1.0
         """
         self._add(key, -math.inf)
 
@@ -115,17 +125,25 @@ class WorkerPool:
         """Have `key` handled in `delay` seconds; of two due times the earlier one wins.
 
         Raises `ValueError` if `delay` is negative or nan.
+
+        .. versionadded:: 0.1.0
         """
         self._add(key, self._clock.monotonic() + _checked(delay))
 
     def forget(self, key: Hashable) -> None:
-        """Take `key` out. If it is being handled, that goes on, but it is not requeued."""
+        """Take `key` out. If it is being handled, that goes on, but it is not requeued.
+
+        .. versionadded:: 0.1.0
+        """
         hash(key)
         if self.is_running:
             self._dispatcher.forget(key)
 
     def stats(self) -> PoolStats:
-        """What the pool is doing; a snapshot, out of date when it is read."""
+        """What the pool is doing; a snapshot, out of date when it is read.
+
+        .. versionadded:: 0.1.0
+        """
         queue = self._dispatcher.queue
         return PoolStats(
             workers=self._workers,
@@ -142,6 +160,8 @@ class WorkerPool:
         None waits without a bound for running handlers, 0 not at all. Idempotent. In a handler
         it does not wait for the thread it runs in. In a signal handler it may return False
         because the interrupted call holds something up; the threads end after that call.
+
+        .. versionadded:: 0.1.0
         """
         self._closed = True
         self._dispatcher.close()
@@ -158,7 +178,10 @@ class WorkerPool:
             self._closers.discard(current)
 
     def wait_idle(self, timeout: float) -> bool:
-        """Block until no key is queued or being handled; False after `timeout` real seconds."""
+        """Block until no key is queued or being handled; False after `timeout` real seconds.
+
+        .. versionadded:: 0.1.0
+        """
         thread = self._dispatcher.thread
         if thread is None:
             return True

@@ -20,7 +20,10 @@ Answer = JobSnapshot | JobInfo | JobInfoCacheError
 
 
 class SubmissionMode(str, Enum):
-    """Who submits the job: `spec.submissionMode` of a RayJob."""
+    """Who submits the job: `spec.submissionMode` of a RayJob.
+
+    .. versionadded:: 0.1.0
+    """
 
     K8S_JOB = "K8sJobMode"
     HTTP = "HTTPMode"
@@ -34,7 +37,10 @@ class SubmissionMode(str, Enum):
 
 
 class Action(str, Enum):
-    """What to do next. All but `WAIT` and `SUBMIT` are ends."""
+    """What to do next. All but `WAIT` and `SUBMIT` are ends.
+
+    .. versionadded:: 0.1.0
+    """
 
     WAIT = "wait"
     SUBMIT = "submit"
@@ -45,6 +51,7 @@ class Action(str, Enum):
 
     @property
     def is_end(self) -> bool:
+        """True for what ends the RayJob, or this attempt at it."""
         return self not in (Action.WAIT, Action.SUBMIT)
 
 
@@ -56,6 +63,8 @@ class Limits:
     second is added to it, since Kubernetes writes whole seconds. `status_check_timeout` is how
     long the dashboard may stay silent, `submitter_timeout` how long the submitter may outlive
     the job. `poll_interval` is the wait where the answer names none.
+
+    .. versionadded:: 0.1.0
     """
 
     clock_tolerance: float = 1.0
@@ -66,7 +75,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Submitter:
-    """The end of the submitter: when, by Kubernetes' clock (aware datetime), and how."""
+    """The end of the submitter: when, by Kubernetes' clock (aware datetime), and how.
+
+    .. versionadded:: 0.1.0
+    """
 
     finished_at: datetime
     succeeded: bool
@@ -81,6 +93,8 @@ class Observation:
     controller submitted the job, by its own clock; `submitter` is None while it has not
     finished, and not looked at in modes without one. `unanswered_since` is when the first of the
     answers that did not count was seen (`Verdict.answered`), None if the last one did.
+
+    .. versionadded:: 0.1.0
     """
 
     mode: SubmissionMode
@@ -100,6 +114,8 @@ class Verdict:
     `retry_after` is in how many seconds to look again (None for an end). `newer_than` is what to
     demand of the next read. `answered` is False when the answer did not count: the controller
     notes when that began, and hands it in as `unanswered_since`.
+
+    .. versionadded:: 0.1.0
     """
 
     action: Action
@@ -111,7 +127,10 @@ class Verdict:
 
 
 def decide(observation: Observation, limits: Limits | None = None) -> Verdict:
-    """The next act of a RayJob controller. Pure; raises `ValueError` for times without a zone."""
+    """The next act of a RayJob controller. Pure; raises `ValueError` for times without a zone.
+
+    .. versionadded:: 0.1.0
+    """
     limits = limits or Limits()
     _check_times(observation)
     info, error, retry_after = _newest(observation.answer)

@@ -25,6 +25,8 @@ class Settings:
 
     Raises `ValueError`, naming field, value and what would be right, when a value or the
     relation of two is impossible.
+
+    .. versionadded:: 0.1.0
     """
 
     workers: int = 8
@@ -69,6 +71,8 @@ class Settings:
 
         "none" stands for None, and true/false, yes/no, on/off, 1/0 for the switches. Raises
         `ValueError` naming the variable, its value and what would be right.
+
+        .. versionadded:: 0.1.0
         """
         values = {}
         for field in fields(cls):

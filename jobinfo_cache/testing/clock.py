@@ -14,7 +14,10 @@ __all__ = ["FakeClock", "FakeEvent", "FakeTimer"]
 class FakeClock:
     """A clock for tests: pass it as `clock=` and move it with `advance`.
 
-    Safe from any thread. `monotonic()` starts at 1,000 seconds, `now()` at 2026-01-01 00:00 UTC.
+    Safe from any thread; only `advance` may block, for its callbacks. All durations are seconds.
+    `monotonic()` starts at 1,000, `now()` at 2026-01-01 00:00 UTC.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(self) -> None:
@@ -26,26 +29,43 @@ class FakeClock:
         self._numbers = itertools.count()
 
     def monotonic(self) -> float:
+        """The seconds that all arithmetic is on.
+
+        .. versionadded:: 0.1.0
+        """
         return self._monotonic
 
     def now(self) -> datetime:
+        """The aware UTC time that people read.
+
+        .. versionadded:: 0.1.0
+        """
         return self._now
 
     def call_later(self, delay: float, callback: Callable[[], None], name: str) -> FakeTimer:
-        """Arm `callback`; `advance` calls it, in its own thread, when its time has come."""
+        """Arm `callback`; `advance` calls it, in its own thread, when its time has come.
+
+        .. versionadded:: 0.1.0
+        """
         with self._moved:
             timer = FakeTimer(self._monotonic + max(delay, 0.0), callback, name)
             heapq.heappush(self._timers, (timer.due, next(self._numbers), timer))
             return timer
 
     def event(self) -> FakeEvent:
+        """An event whose `wait` times out when the clock has been moved so far.
+
+        .. versionadded:: 0.1.0
+        """
         return FakeEvent(self, self._moved)
 
     def advance(self, seconds: float) -> None:
         """Move time forward, calling back what falls due on the way, each at its own moment.
 
         Returns when all callbacks have returned. What they set going in other threads may still
-        be under way: `settle` waits for that.
+        be under way: `settle` waits for that. Raises `ValueError` for a negative number.
+
+        .. versionadded:: 0.1.0
         """
         if not seconds >= 0:
             raise ValueError(f"seconds is {seconds!r}; time moves forward only")
@@ -56,12 +76,18 @@ class FakeClock:
         self._move_to(target)
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock forward or back, as an administrator or NTP does."""
+        """Set the wall clock forward or back, as an administrator or NTP does.
+
+        .. versionadded:: 0.1.0
+        """
         with self._moved:
             self._now += timedelta(seconds=seconds)
 
     def pending(self) -> list[FakeTimer]:
-        """The armed timers, earliest first."""
+        """The armed timers, earliest first.
+
+        .. versionadded:: 0.1.0
+        """
         with self._moved:
             return [timer for _, _, timer in sorted(self._timers) if not timer.cancelled]
 

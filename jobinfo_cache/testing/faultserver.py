@@ -27,6 +27,8 @@ class FaultServer:
     make one that answers each request alike, and one that stands before a dashboard. With `tls`,
     a PEM file with a certificate and its key, it speaks TLS. All on loopback, on a free port.
     Safe from any thread, except that `fault`, `start` and `close` are for one thread at a time.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(self, script: Script | None = None, *, tls: Path | None = None) -> None:
@@ -53,13 +55,19 @@ class FaultServer:
         self.close()
 
     def start(self) -> FaultServer:
-        """Listen; once only."""
+        """Listen; once only.
+
+        .. versionadded:: 0.1.0
+        """
         self._port = self._listener.bind(0)
         self._listener.open()
         return self
 
     def close(self) -> None:
-        """End the fault and all connections; waits for their threads. Idempotent."""
+        """End the fault and all connections; waits for their threads. Idempotent.
+
+        .. versionadded:: 0.1.0
+        """
         self.over.release()
         self._end_trouble()
         self._listener.close()
@@ -98,6 +106,8 @@ class FaultServer:
 
         The first two drop the connections there are, wait for their threads, and take no `times`.
         Raises `ValueError` for another kind, or for arguments that do not go with it.
+
+        .. versionadded:: 0.1.0
         """
         trouble = None if kind is None else Trouble(kind, times, retry_after)
         self._end_trouble()
@@ -112,19 +122,26 @@ class FaultServer:
         """Block until the fault in force has struck `n` requests (or stalled `n` handshakes).
 
         Raises `TimeoutError` after `timeout` real seconds, and `RuntimeError` if there is no fault.
+
+        .. versionadded:: 0.1.0
         """
         if self._trouble is None:
             raise RuntimeError("there is no fault to wait for")
         self._trouble.wait_for(n, timeout)
 
     def note(self, received: Received) -> None:
-        """Keep a request that a peer has read."""
+        """Keep a request that a peer has read.
+
+        .. versionadded:: 0.1.0
+        """
         self._requests.append(received)
 
     def deliver(self, peer: Peer, make: Make) -> None:
         """Send the answer that `make` returns to the peer, or what the fault makes of it.
 
         A script of one's own calls it where the fault shall strike; `Peer.answer` does.
+
+        .. versionadded:: 0.1.0
         """
         trouble = self._trouble
         if trouble is None or not trouble.strikes():

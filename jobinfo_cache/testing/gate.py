@@ -15,8 +15,11 @@ __all__ = ["Gate", "outlasts"]
 class Gate:
     """Requests that match wait here until `release`, which leaving a `with` block does too.
 
-    Safe from any thread. With `answer_first` the answer is made on arrival and held back: it
-    tells of the past when it comes. Without, it is made after the release.
+    Safe from any thread; only `wait_for` and `hold` block. With `answer_first` the answer is made
+    on arrival and held back: it tells of the past when it comes. Without, it is made after the
+    release.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(self, *, answer_first: bool = False) -> None:
@@ -43,7 +46,10 @@ class Gate:
         return self._released
 
     def release(self) -> None:
-        """Let all go, for good; requests to come do not wait. Idempotent."""
+        """Let all go, for good; requests to come do not wait. Idempotent.
+
+        .. versionadded:: 0.1.0
+        """
         with self._changed:
             if self._released:
                 return
@@ -56,6 +62,8 @@ class Gate:
         """Block until at least `n` requests wait here, and return how many do.
 
         Blocks up to `timeout` real seconds, then raises `TimeoutError`.
+
+        .. versionadded:: 0.1.0
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._waiting >= n, timeout):
@@ -63,7 +71,10 @@ class Gate:
             return self._waiting
 
     def hold(self, connection: socket.socket) -> bool:
-        """Block until the release; False if the client closes the connection before."""
+        """Block until the release; False if the client closes the connection before.
+
+        .. versionadded:: 0.1.0
+        """
         with self._changed:
             if self._released:
                 return True

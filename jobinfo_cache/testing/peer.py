@@ -39,6 +39,8 @@ class Peer:
     """One connection of a `FaultServer`, for the thread that serves it.
 
     `number` counts the server's connections from 0. `sock` is the connection itself.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(self, server: FaultServer, sock: socket.socket, number: int) -> None:
@@ -52,6 +54,8 @@ class Peer:
         """The next request, or None when the connection is closed before its end.
 
         Raises `ValueError` for what is no request: that is a fault of the client's.
+
+        .. versionadded:: 0.1.0
         """
         lines = []
         while (line := b"" if self.input.closed else self.input.readline()) not in (b"\r\n", b""):
@@ -73,38 +77,62 @@ class Peer:
         return received
 
     def send(self, data: bytes) -> None:
-        """Send the bytes as they are, whatever fault the server has."""
+        """Send the bytes as they are, whatever fault the server has.
+
+        .. versionadded:: 0.1.0
+        """
         self.sock.sendall(data)
 
     def answer(self, body: bytes = BODY, status: str = "200 OK", *headers: str) -> None:
-        """Send a whole response, or what the server's fault makes of it."""
+        """Send a whole response, or what the server's fault makes of it.
+
+        .. versionadded:: 0.1.0
+        """
         self.server.deliver(self, partial(response, body, status, *headers))
 
     def hang(self) -> None:
-        """Do nothing until the server closes, or the client does."""
+        """Do nothing until the server closes, or the client does.
+
+        .. versionadded:: 0.1.0
+        """
         self.server.over.hold(self.sock)
 
     def drip(self, data: bytes) -> None:
-        """Send `data` again and again, with pauses, until the server or the client closes."""
+        """Send `data` again and again, with pauses, until the server or the client closes.
+
+        .. versionadded:: 0.1.0
+        """
         while self.pauses():
             self.send(data)
 
     def flood(self, data: bytes) -> None:
-        """Send `data` again and again until the server or the client closes."""
+        """Send `data` again and again until the server or the client closes.
+
+        .. versionadded:: 0.1.0
+        """
         while not self.server.over.is_released:
             self.send(data)
 
     def pauses(self) -> bool:
-        """Wait for as long as lies between two drips; False when a side has closed meanwhile."""
+        """Wait for as long as lies between two drips; False when a side has closed meanwhile.
+
+        .. versionadded:: 0.1.0
+        """
         return outlasts(self.sock, None, _DRIP) and not self.server.over.is_released
 
     def close(self) -> None:
-        """Close the connection, as servers do."""
+        """Close the connection, as servers do.
+
+        .. versionadded:: 0.1.0
+        """
         with contextlib.suppress(OSError):  # the client was faster
             self.sock.shutdown(socket.SHUT_RDWR)
 
     def reset(self) -> None:
-        """Break the connection off."""
+        """Break the connection off.
+
+        .. versionadded:: 0.1.0
+        """
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
         self.input.close()
         self.sock.close()
@@ -122,7 +150,10 @@ def response(body: bytes = BODY, status: str = "200 OK", *headers: str) -> bytes
 
 
 def answering(body: bytes = BODY, status: str = "200 OK", *headers: str) -> Script:
-    """A script that answers each request alike."""
+    """A script that answers each request alike.
+
+    .. versionadded:: 0.1.0
+    """
 
     def script(peer: Peer) -> None:
         while peer.request():
@@ -137,6 +168,8 @@ def forwarding(url: str) -> Script:
     A fault that sends nothing of an answer, or another one, keeps the request from the dashboard;
     one that spoils the answer does so after the dashboard has done what it was asked. Where the
     dashboard cannot be reached, the connection is closed.
+
+    .. versionadded:: 0.1.0
     """
     host = urlsplit(url).netloc
 

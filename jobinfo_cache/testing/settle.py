@@ -14,6 +14,8 @@ def settle(cache: JobInfoCache, timeout: float = 10.0) -> None:
     Blocks for at most about `timeout` real seconds, then raises `TimeoutError`: a poll that a
     test holds back never settles. Call it after the first read, and after each
     `FakeClock.advance`.
+
+    .. versionadded:: 0.1.0
     """
     engine = cache._engine  # noqa: SLF001 - the library's own tool
     if not engine.pool.wait_idle(timeout):

@@ -26,7 +26,10 @@ class SimulatedDashboard:
     `port` 0 takes a free one. With `token` requests must bring it, as with RAY_AUTH_MODE=token.
     Each answer takes `latency` real seconds. Jobs move on `clock`, the machine's by default; a
     `FakeClock` stands still until advanced. All methods are safe from any thread, except that
-    `start`, `close`, `restart` and `fault` are for one thread at a time; none waits for jobs.
+    `start`, `close`, `restart` and `fault` are for one thread at a time. None waits for jobs, and
+    only those that say so block, for the threads of connections.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(
@@ -61,7 +64,10 @@ class SimulatedDashboard:
         self.close()
 
     def start(self) -> SimulatedDashboard:
-        """Listen; does nothing if it does so already. Raises `OSError` if the port is taken."""
+        """Listen; does nothing if it does so already. Raises `OSError` if the port is taken.
+
+        .. versionadded:: 0.1.0
+        """
         if self._is_started:
             return self
         self._port = self._listener.bind(self._port)
@@ -71,7 +77,12 @@ class SimulatedDashboard:
         return self
 
     def close(self) -> None:
-        """End all connections, faults and gates; no thread or socket is left. Idempotent."""
+        """End all connections, faults and gates; no thread or socket is left. Idempotent.
+
+        Waits for the threads of the connections.
+
+        .. versionadded:: 0.1.0
+        """
         self._is_started = False
         self._listener.close()
         self._board.release_all()
@@ -127,6 +138,8 @@ class SimulatedDashboard:
         PENDING for `pending` seconds of the clock, RUNNING for `running`, then `outcome`; `inf`
         is for ever, and a job that is PENDING for ever cannot be stopped, as in Ray. The rest is
         for FAILED, except `driver_job_id`: the job's other id, once it runs.
+
+        .. versionadded:: 0.1.0
         """
         script = Script(pending, running, outcome, message, exit_code, error_type, driver_job_id)
         self._api.jobs.set_script(job_id, script)
@@ -146,6 +159,8 @@ class SimulatedDashboard:
 
         With `status` it stays in that status until `set_status` or a stop. A DRIVER job has no
         submission id, and runs at once. Raises `ValueError` if the id is in use.
+
+        .. versionadded:: 0.1.0
         """
         if type not in ("SUBMISSION", "DRIVER"):
             raise ValueError(f"type is {type!r}; it must be SUBMISSION or DRIVER")
@@ -170,19 +185,30 @@ class SimulatedDashboard:
         """The job changes now, to any status text; `fields` replace others of its JSON.
 
         Its script ends with that. Raises `KeyError` for an unknown job.
+
+        .. versionadded:: 0.1.0
         """
         self._api.jobs.set_status(job_id, status, fields)
 
     def remove_job(self, job_id: str) -> None:
-        """The record vanishes, whatever its state. Raises `KeyError` for an unknown job."""
+        """The record vanishes, whatever its state. Raises `KeyError` for an unknown job.
+
+        .. versionadded:: 0.1.0
+        """
         self._api.jobs.remove(job_id)
 
     def resurrect(self, job_id: str) -> None:
-        """The record is Ray's ghost of a deleted one: FAILED, and without a start time."""
+        """The record is Ray's ghost of a deleted one: FAILED, and without a start time.
+
+        .. versionadded:: 0.1.0
+        """
         self._api.jobs.resurrect(job_id)
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """The true JSON of the job now, by either id. Raises `KeyError` for an unknown job."""
+        """The true JSON of the job now, by either id. Raises `KeyError` for an unknown job.
+
+        .. versionadded:: 0.1.0
+        """
         return copy.deepcopy(self._api.jobs.snapshot(job_id))
 
     def fault(
@@ -205,6 +231,8 @@ class SimulatedDashboard:
         without either takes the place of all. Waits for the connections that "refuse" drops.
         Raises `ValueError` for another kind, or for arguments that do not go with it. What breaks
         below HTTP is a `FaultServer`'s to do.
+
+        .. versionadded:: 0.1.0
         """
         narrowed = path is not None or method is not None
         if kind == "refuse" and (narrowed or times is not None):
@@ -223,19 +251,26 @@ class SimulatedDashboard:
         """From now on requests whose path contains `path` (None: all) wait for the gate's release.
 
         With `answer_first` the answer is made before the wait: a late reply.
+
+        .. versionadded:: 0.1.0
         """
         gate = Gate(answer_first=answer_first)
         self._board.add_gate(path, gate)
         return gate
 
     def set_token(self, token: str | None) -> None:
-        """Ask for another token from now on; None asks for none."""
+        """Ask for another token from now on; None asks for none.
+
+        .. versionadded:: 0.1.0
+        """
         self._api.token = token
 
     def restart(self) -> None:
         """Become a new head at the same address: connections and jobs gone, another session.
 
         Waits for the threads of the connections. Scripts, faults and gates stay.
+
+        .. versionadded:: 0.1.0
         """
         self._api.restart()
         self._listener.cut()
