@@ -40,6 +40,8 @@ class DashboardClient:
 
     One connection is kept; `close` closes it, after which the client can still be used. Clients
     made with equal arguments are equal. Wrong arguments are a `ValueError` or a `TypeError`.
+
+    .. versionadded:: 0.1.0
     """
 
     def __init__(
@@ -92,12 +94,18 @@ class DashboardClient:
         return self._timeout
 
     def get_job_info(self, job_id: str) -> JobInfo:
-        """What the dashboard says about the job; raises `InvalidJobId`, `JobNotFound`."""
+        """What the dashboard says about the job; raises `InvalidJobId`, `JobNotFound`.
+
+        .. versionadded:: 0.1.0
+        """
         answer = self._ask_job("GET", job_id)
         return answers.job_info(answer, self._json(answer), job_id, self._credentials.redact)
 
     def list_jobs(self) -> list[JobInfo]:
-        """All jobs that the dashboard has a readable record of, in no particular order."""
+        """All jobs that the dashboard has a readable record of, in no particular order.
+
+        .. versionadded:: 0.1.0
+        """
         answer = self._ask("GET", _JOBS)
         return answers.job_list(answer, self._json(answer), self._credentials.redact)
 
@@ -118,6 +126,8 @@ class DashboardClient:
         `entrypoint_memory` is bytes. Sent once only: after `DashboardUnavailable` the job may
         have been submitted. Raises `JobConflict` when the id is in use, `InvalidJobId`, and
         `TypeError` or `ValueError` for arguments that cannot be sent.
+
+        .. versionadded:: 0.1.0
         """
         job = arguments.checked_job(
             entrypoint=entrypoint,
@@ -138,7 +148,10 @@ class DashboardClient:
         return submitted
 
     def get_job_log(self, job_id: str) -> str:
-        """The job's output so far; raises `InvalidJobId`, `JobNotFound`, `JobConflict`."""
+        """The job's output so far; raises `InvalidJobId`, `JobNotFound`, `JobConflict`.
+
+        .. versionadded:: 0.1.0
+        """
         answer = self._ask_job("GET", job_id, "/logs")
         return str(self._field(answer, "logs", str))
 
@@ -148,6 +161,8 @@ class DashboardClient:
         Asks about the job as well when the answer is "not stopped", so it may take `timeout`
         twice. Raises `InvalidJobId`, `JobNotFound`, `JobConflict`; `BadResponse` when the job
         goes on although the dashboard did not stop it.
+
+        .. versionadded:: 0.1.0
         """
         answer = self._ask_job("POST", job_id, "/stop")
         if self._field(answer, "stopped", bool):
@@ -161,18 +176,26 @@ class DashboardClient:
         """Delete the record of a job that has ended.
 
         Raises `InvalidJobId`, `JobNotFound`, and `JobConflict` when it has not ended.
+
+        .. versionadded:: 0.1.0
         """
         answer = self._ask_job("DELETE", job_id)
         if not self._field(answer, "deleted", bool):
             raise answers.bad(answer, self._credentials.redact, "the job was not deleted")
 
     def get_serve_details(self) -> dict[str, Any]:
-        """The state of Ray Serve, for the applications that were deployed by a config."""
+        """The state of Ray Serve, for the applications that were deployed by a config.
+
+        .. versionadded:: 0.1.0
+        """
         answer = self._ask("GET", f"{_SERVE}?api_type=declarative")
         return self._json_object(answer, self._credentials.redact)
 
     def get_multi_application_status(self) -> dict[str, Any]:
-        """The applications in `get_serve_details`, by name."""
+        """The applications in `get_serve_details`, by name.
+
+        .. versionadded:: 0.1.0
+        """
         answer = self._ask("GET", f"{_SERVE}?api_type=declarative")
         applications: dict[str, Any] = self._field(answer, "applications", dict)
         return applications
@@ -181,26 +204,40 @@ class DashboardClient:
         """Make `config`, a Ray Serve config, the one that runs.
 
         Raises `TypeError` or `ValueError` when it cannot be written as JSON.
+
+        .. versionadded:: 0.1.0
         """
         body = arguments.checked_config(config)
         self._ask("PUT", _SERVE, body, redact=self._redacting(config))
 
     def get_version(self) -> dict[str, Any]:
-        """The dashboard's versions, and the name of its session."""
+        """The dashboard's versions, and the name of its session.
+
+        .. versionadded:: 0.1.0
+        """
         return self._json_object(self._ask("GET", "/api/version"), self._credentials.redact)
 
     def with_timeout(self, timeout: float) -> DashboardClient:
-        """This client with another deadline; it shares the connection and the credentials."""
+        """This client with another deadline; it shares the connection and the credentials.
+
+        .. versionadded:: 0.1.0
+        """
         other = copy.copy(self)
         vars(other)["_timeout"] = min(timeout, self._timeout)
         return other
 
     def close(self) -> None:
-        """Close the kept connection. Never blocks; requests under way go on."""
+        """Close the kept connection. Never blocks; requests under way go on.
+
+        .. versionadded:: 0.1.0
+        """
         self._transport.close()
 
     def abort(self) -> None:
-        """Make all requests under way fail at once, with `DashboardUnavailable`. Never blocks."""
+        """Make all requests under way fail at once, with `DashboardUnavailable`. Never blocks.
+
+        .. versionadded:: 0.1.0
+        """
         self._transport.abort()
 
     def __enter__(self) -> DashboardClient:
