@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jobinfo_cache import session
 from jobinfo_cache.clock import Clock
 from jobinfo_cache.connections import Connections
+from jobinfo_cache.durations import Durations
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.errors import (
     DashboardAuthError,
@@ -67,6 +68,9 @@ class Poller:
         self._lanes = lanes
         self._connections = connections
         self._batching = batching
+        # Of all requests, failed ones too, for those who publish metrics:
+        self.single_durations = Durations()
+        self.list_durations = Durations()
 
     def poll_cluster(self, cluster: Cluster) -> float | None:
         """Ask about the cluster's due jobs; returns in how many seconds to come again.
@@ -121,6 +125,7 @@ class Poller:
         hurries = not (state.was_reached or state.failures or state.cut_short)
         outcome = self._ask(entry, dashboard, sent, FIRST_TRY if hurries else None)
         took = time.monotonic() - began
+        self.single_durations.record(took)
         if has_moved(state, dashboard):
             self._outcomes.drop([entry])
             return False
@@ -199,7 +204,10 @@ class Poller:
             state.costs.list_failed()
             log.debug("a list failed", cluster=str(state.cluster), error=str(fault))
             return {}
-        state.costs.took_list(time.monotonic() - began)
+        finally:
+            took = time.monotonic() - began
+            self.list_durations.record(took)
+        state.costs.took_list(took)
         self._reached(state)
         found: dict[str, JobInfo] = {}
         for job in jobs:
