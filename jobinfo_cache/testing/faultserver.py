@@ -27,6 +27,7 @@ class FaultServer:
     make one that answers each request alike, and one that stands before a dashboard. With `tls`,
     a PEM file with a certificate and its key, it speaks TLS. All on loopback, on a free port.
     Safe from any thread, except that `fault`, `start` and `close` are for one thread at a time.
+    `wait_for` blocks; `close`, and some faults, wait for the threads of connections.
 
     .. versionadded:: 0.1.0
     """

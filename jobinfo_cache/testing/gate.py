@@ -43,6 +43,7 @@ class Gate:
 
     @property
     def is_released(self) -> bool:
+        """True once nobody waits here any more."""
         return self._released
 
     def release(self) -> None:
