@@ -45,6 +45,8 @@ class Adapter(HTTPAdapter):
         if scheme == "https" or self.proxies.get(scheme, "").startswith("https:"):
             trusted = verify if isinstance(verify, ssl.SSLContext) else found["verify"]
             self._tls = _tls_context(True if trusted is None else trusted)
+        self._origin = len(f"{scheme}://{urlsplit(url).netloc}")
+        self._pool: Any = None
         super().__init__(pool_connections=1, pool_maxsize=1)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -55,6 +57,27 @@ class Adapter(HTTPAdapter):
         manager = super().proxy_manager_for(proxy, proxy_ssl_context=self._tls, **kwargs)
         manager.pool_classes_by_scheme = POOLS
         return manager
+
+    # What requests works out anew for each request, and what is the same for all of a dashboard's:
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        if self._pool is None:
+            self._pool = super().get_connection_with_tls_context(*args, **kwargs)
+        return self._pool
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
+        if self.proxies:
+            return super().request_url(request, proxies)
+        return str(request.url)[self._origin :]
+
+    def build_response(self, req: Any, resp: Any) -> requests.Response:
+        """Without encoding, cookies and history, of which nothing is used."""
+        response = requests.Response()
+        response.status_code = resp.status
+        response.headers = resp.headers
+        response.raw = resp
+        response.request = req
+        return response
 
     def build_connection_pool_key_attributes(
         self, request: Any, verify: Any, cert: Any = None

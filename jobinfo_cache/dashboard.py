@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import ssl
 import time
@@ -65,7 +66,6 @@ class DashboardClient:
         max_bytes = arguments.checked_size(max_response_bytes)
         self._transport = Transport(
             self._url,
-            timeout=self._timeout,
             verify=verify,
             proxies=proxies,
             max_response_bytes=max_bytes,
@@ -276,15 +276,21 @@ class DashboardClient:
         redact: answers.Redact | None = None,
     ) -> Answer:
         """Send a request, once more if it was refused and there is a new token by now."""
-        deadline = time.monotonic() + self._timeout
+        timeout = self._timeout
+        send = functools.partial(
+            self._transport.send,
+            method,
+            path,
+            body=body,
+            timeout=timeout,
+            deadline=time.monotonic() + timeout,
+        )
         sent = self._headers(method, path, None)
-        answer = self._transport.send(method, path, sent.headers, body, deadline=deadline)
+        answer = send(headers=sent.headers)
         if answer.status in (401, 403):
             renewed = self._headers(method, path, sent)
             if renewed is not sent:
-                answer = self._transport.send(
-                    method, path, renewed.headers, body, deadline=deadline
-                )
+                answer = send(headers=renewed.headers)
         if answer.status != 200:
             raise answers.refusal(answer, redact or self._credentials.redact, job_id)
         return answer

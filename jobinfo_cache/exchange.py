@@ -64,14 +64,15 @@ class Kept:
 
 
 class Exchange:
-    """One request under way.
+    """One request under way, which had `timeout` seconds at its start and is over by `deadline`.
 
     `reused` is True when it went out on a kept connection, `received` counts the bytes that came
     back, `ended` is True once the other side has closed. `aborted` and `too_large` say why it was
     cut short.
     """
 
-    def __init__(self, deadline: float, max_bytes: int, kept: Kept) -> None:
+    def __init__(self, timeout: float, deadline: float, max_bytes: int, kept: Kept) -> None:
+        self.timeout = timeout
         self.deadline = deadline
         self.max_bytes = max_bytes
         self.kept = kept

@@ -45,7 +45,6 @@ class Transport:
         self,
         url: str,
         *,
-        timeout: float,
         verify: bool | str | ssl.SSLContext,
         proxies: Mapping[str, str] | None,
         max_response_bytes: int,
@@ -53,13 +52,13 @@ class Transport:
         hide: Callable[[Iterable[str]], None],
     ) -> None:
         self._url = url
-        self._timeout = timeout
         self._verify = verify
         self._proxies = proxies
         self._max_response_bytes = max_response_bytes
         self._redact = redact
         self._hide = hide
         self._adapter: Adapter | None = None
+        self._merged: tuple[Mapping[str, str], Mapping[str, str]] = ({}, _OUR_HEADERS)
         self._kept = Kept()
         self._under_way: set[Exchange] = set()
         renew_after_fork(self)
@@ -71,17 +70,18 @@ class Transport:
         headers: Mapping[str, str],
         body: bytes | None = None,
         *,
+        timeout: float,
         deadline: float,
     ) -> Answer:
         """Send a request and read the answer; over by `deadline` on `time.monotonic`.
 
-        Only a name look-up may take longer. A GET whose kept connection turned out to be closed
-        is sent once more. Raises `DashboardUnavailable`, or `BadResponse` for an answer that is
-        too large.
+        `timeout` is what the request had at its start, for the words of a failure. Only a name
+        look-up may take longer. A GET whose kept connection turned out to be closed is sent once
+        more. Raises `DashboardUnavailable`, or `BadResponse` for an answer that is too large.
         """
-        request = _prepared(method, self._url + path, headers, body)
+        request = _prepared(method, self._url + path, self._with_ours(headers), body)
         max_bytes = self._max_response_bytes + _MAX_HEADERS
-        exchange = Exchange(deadline, max_bytes, self._kept)
+        exchange = Exchange(timeout, deadline, max_bytes, self._kept)
         sent_at = datetime.now(timezone.utc)
         self._under_way.add(exchange)
         try:
@@ -116,6 +116,15 @@ class Transport:
         self._under_way = set()
         self._adapter = None
 
+    def _with_ours(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """The headers and ours, put together once for as long as they stay the same."""
+        given, merged = self._merged
+        if given is not headers:
+            merged = CaseInsensitiveDict(_OUR_HEADERS)
+            merged.update(headers)
+            self._merged = (headers, merged)
+        return merged
+
     def _exchange(
         self, request: requests.PreparedRequest, exchange: Exchange, sent_at: datetime
     ) -> Answer:
@@ -136,7 +145,7 @@ class Transport:
             self._hide(adapter.secrets)
             self._adapter = adapter
         response = adapter.send(
-            request, stream=True, timeout=self._timeout, proxies=adapter.proxies
+            request, stream=True, timeout=exchange.timeout, proxies=adapter.proxies
         )
         try:
             content = self._read(response, exchange)
@@ -182,7 +191,7 @@ class Transport:
             failed = BadResponse
             what = f"the answer has more than {self._max_response_bytes} bytes"
         elif exchange.expired:
-            what = f"no complete answer within {self._timeout:g} s"
+            what = f"no complete answer within {exchange.timeout:g} s"
         else:
             what = printable(self._redact(_reason(chain[-1])))
         message = f"{request.method} {request.url}: {what}"
@@ -202,13 +211,15 @@ def _prepared(
     request = requests.PreparedRequest()
     request.method = method
     request.url = url
-    request.headers = CaseInsensitiveDict(_OUR_HEADERS)
-    request.headers.update(headers)
+    request.headers = headers  # type: ignore[assignment] # not changed, but for requests with more
+    if method == "GET":
+        return request
+    request.headers = CaseInsensitiveDict(headers)
     if body is not None:
         request.body = body
         request.headers["Content-Type"] = "application/json"
         request.headers["Content-Length"] = str(len(body))
-    elif method != "GET":
+    else:
         request.headers["Content-Length"] = "0"
     return request
 
