@@ -67,7 +67,9 @@ class TestValues:
         core = Core(clock, "RUNNING", not_found(), not_found(), unavailable())
         meter = Meter(core.cache)
         core.add("a")
-        core.poll_for(12.0)
+        for _ in range(4):
+            core.poll()
+            clock.advance(20.0)
 
         assert meter("polls_total", **NO_KIND) == 1.0
         assert meter("polls_total", outcome="failed", kind="not_found") == 2.0
@@ -179,7 +181,9 @@ class TestDurations:
         core = Core(clock, "RUNNING", unavailable())
         meter = Meter(core.cache)
         core.add("a")
-        core.poll_for(4.0)
+        core.poll()
+        clock.advance(5.0)
+        core.poll()
         assert core.cache.stats().requests_single == 2
         assert meter("request_duration_seconds_count", kind="single") == 2.0
         assert meter("request_duration_seconds_count", kind="list") == 0.0
