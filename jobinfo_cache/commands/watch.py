@@ -1,12 +1,14 @@
-"""`jobinfo-cache watch`: one line for each change of a dashboard's jobs."""
+"""`jobinfo-cache watch`: a dashboard's jobs as a live table, or as a line for each change."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import logging
 import math
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -16,22 +18,34 @@ from urllib.parse import urlsplit
 from jobinfo_cache import (
     CachedDashboardClient,
     Cluster,
-    DashboardAuthError,
     DashboardClient,
     InvalidJobId,
-    JobInfo,
     JobInfoCache,
-    JobNotFound,
-    JobSnapshot,
 )
 from jobinfo_cache.commands import options
 from jobinfo_cache.commands.agenda import Agenda
+from jobinfo_cache.commands.board import Board
 from jobinfo_cache.commands.exits import Exit
+from jobinfo_cache.commands.follower import Follower, View
+from jobinfo_cache.commands.lines import Lines
 from jobinfo_cache.commands.output import Output, one_line
+from jobinfo_cache.commands.terminal import is_colourful, is_terminal
 
 __all__ = ["add_parser", "run"]
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+_DESCRIPTION = """\
+Show jobs until all have ended: as a live table on a terminal (if rich is installed: pip
+install 'jobinfo-cache[rich]'), else as a line when a job's status is first seen, when it
+changes, when asking starts to fail, and when it works again. With NO_COLOR or TERM=dumb in
+the environment, in the background, or with -o json there are lines on a terminal too.
+
+In the table the key q ends it as Ctrl-C does, with exit code 130: 0 always means that every
+job has succeeded. The exit code is 1 when one of them did not, and 3 when one vanished.
+"""
+
+_HELD_WARNINGS = 20
 
 _EXAMPLES = """\
 examples:
@@ -45,10 +59,8 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser(
         "watch",
-        help="print each change of a dashboard's jobs until all have ended",
-        description="Print a line when a job's status is first seen, when it changes, when asking "
-        "starts to fail, and when it works again, until all jobs have ended. "
-        "The exit code is 1 when one of them did not succeed.",
+        help="show a dashboard's jobs until all have ended",
+        description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -73,106 +85,42 @@ def run(arguments: argparse.Namespace, output: Output) -> Exit:
     token = options.token(arguments.token_file)
     dashboard = options.dashboard_client(arguments.url, token, settings.request_timeout)
     agenda: Agenda[str] = Agenda()
+    has_table = _has_table(arguments.output)
     with (
-        _log_on_stderr(),
+        _warnings_held(output) if has_table and is_terminal(sys.stderr) else _warnings_shown(),
         JobInfoCache(settings, on_change=lambda change: agenda.put(change.job_id)) as cache,
     ):
         client = cache.client(dashboard, Cluster("watch", urlsplit(dashboard.url).netloc))
         job_ids = _named(arguments.jobs, dashboard) or _all(client, output)
-        return _Watcher(job_ids, client, agenda, output).run(deadline)
+        with _view(has_table and bool(job_ids), dashboard.url, job_ids, output) as view:
+            follower = Follower(job_ids, client, agenda, view)
+            code = follower.run(deadline)
+        if code is Exit.UNAVAILABLE:
+            output.note(f"timed out; {follower.live} jobs have not ended")
+        return code
 
 
-class _Watcher:
-    """Reads the jobs and says what has changed, for one thread."""
-
-    def __init__(
-        self,
-        job_ids: Sequence[str],
-        client: CachedDashboardClient,
-        agenda: Agenda[str],
-        output: Output,
-    ) -> None:
-        self._client = client
-        self._agenda = agenda
-        self._output = output
-        self._live = dict.fromkeys(job_ids)
-        self._said: dict[str, tuple[str | None, str | None]] = {}
-        self._exit = Exit.OK
-
-    def run(self, deadline: float) -> Exit:
-        """Until all have ended, the time is up, or nobody reads the output any more."""
-        for job_id in self._live:
-            self._agenda.put(job_id)
-        while self._live and not self._output.is_cut:
-            due = self._agenda.take(deadline)
-            if due is None:
-                self._output.note(f"timed out; {len(self._live)} jobs have not ended")
-                return Exit.UNAVAILABLE
-            if due in self._live:
-                self._look(due)
-        return self._exit
-
-    def _look(self, job_id: str) -> None:
-        snapshot = self._client.lookup(job_id)
-        if isinstance(snapshot.error, DashboardAuthError):
-            raise snapshot.error
-        self._say(snapshot)
-        if isinstance(snapshot.error, JobNotFound):
-            self._end(job_id, Exit.NOT_FOUND)
-        elif snapshot.retry_after is not None:
-            self._agenda.add_after(job_id, snapshot.retry_after)
-        elif snapshot.info is not None:
-            self._end(job_id, Exit.OK if snapshot.info.status == "SUCCEEDED" else Exit.FAILED)
-
-    def _end(self, job_id: str, how: Exit) -> None:
-        del self._live[job_id]
-        self._exit = max(self._exit, how)
-
-    def _say(self, snapshot: JobSnapshot) -> None:
-        """One line, if there is anything new."""
-        status = None if snapshot.info is None else str(snapshot.info.status)
-        error = None if snapshot.error is None else snapshot.error.kind
-        before = self._said.get(snapshot.job_id, (None, None))
-        if (status, error) == before:
-            return
-        self._said[snapshot.job_id] = status, error
-        self._output.data(_text(snapshot, before[0]), _fields(snapshot, before[0]))
+def _has_table(form: str) -> bool:
+    """Whether the terminal, the environment and what is installed allow for a table."""
+    if form == "json" or not is_colourful(sys.stdout):
+        return False
+    return importlib.util.find_spec("rich") is not None
 
 
-def _text(snapshot: JobSnapshot, old: str | None) -> str:
-    seen_at = _seen_at(snapshot)
-    parts = [] if seen_at is None else [f"{seen_at:%Y-%m-%dT%H:%M:%SZ}"]
-    parts.append(one_line(snapshot.job_id))
-    status = None if snapshot.info is None else str(snapshot.info.status)
-    if status is not None:
-        parts.append(status if old in (None, status) else f"{old} -> {status}")
-    if snapshot.error is not None:
-        parts.append(f"({one_line(str(snapshot.error))})")
-    return "  ".join(parts)
+@contextmanager
+def _view(is_table: bool, url: str, job_ids: Sequence[str], output: Output) -> Iterator[View]:
+    """Who shows the jobs; on every way out the terminal is as it was before."""
+    if not is_table:
+        yield Lines(output)
+        return
+    from jobinfo_cache.commands.screen import Screen  # needs rich
 
-
-def _fields(snapshot: JobSnapshot, old: str | None) -> dict[str, Any]:
-    error, seen_at = snapshot.error, _seen_at(snapshot)
-    return {
-        "time": None if seen_at is None else seen_at.isoformat(),
-        "job_id": snapshot.job_id,
-        "old": old,
-        "status": None if snapshot.info is None else str(snapshot.info.status),
-        "error": None if error is None else {"kind": error.kind, "message": str(error)},
-        "job": None if snapshot.info is None else _harmless(snapshot.info),
-    }
-
-
-def _seen_at(snapshot: JobSnapshot) -> datetime | None:
-    """When the request was sent whose outcome this is."""
-    return snapshot.fetched_at if snapshot.error is None else snapshot.error.fetched_at
-
-
-def _harmless(info: JobInfo) -> dict[str, Any]:
-    """All about the job but its runtime environment, which holds secrets."""
-    fields = info.to_dict()
-    del fields["runtime_env"]
-    return fields
+    screen = Screen(Board(url, job_ids))
+    try:
+        screen.open()
+        yield screen
+    finally:
+        screen.close()
 
 
 def _named(job_ids: Sequence[str], dashboard: DashboardClient) -> list[str]:
@@ -200,9 +148,35 @@ def _all(client: CachedDashboardClient, output: Output) -> list[str]:
 
 
 @contextmanager
-def _log_on_stderr() -> Iterator[None]:
-    """Show the library's warnings meanwhile."""
-    handler = logging.StreamHandler(sys.stderr)
+def _warnings_shown() -> Iterator[None]:
+    """Write the library's warnings on stderr meanwhile."""
+    with _logged_by(logging.StreamHandler(sys.stderr)):
+        yield
+
+
+@contextmanager
+def _warnings_held(output: Output) -> Iterator[None]:
+    """Keep the newest of the library's warnings, and write them at the end: a table is there."""
+    held = _Held()
+    try:
+        with _logged_by(held):
+            yield
+    finally:
+        for text in held.texts:
+            output.note(text)
+
+
+class _Held(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: deque[str] = deque(maxlen=_HELD_WARNINGS)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+
+@contextmanager
+def _logged_by(handler: logging.Handler) -> Iterator[None]:
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("jobinfo_cache")
     logger.addHandler(handler)
