@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from jobinfo_cache import (
@@ -20,6 +21,8 @@ from jobinfo_cache.job import JobInfo
 
 __all__ = ["Controller"]
 
+_TURN = 1.0  # seconds, the longest
+
 
 class Controller:
     """Reconciles jobs until all have ended. For one thread; only `agenda.put` is for others.
@@ -27,7 +30,8 @@ class Controller:
     `ended` holds the first terminal answer about each job, `changed` a later one that differs.
     `known_at_once` are jobs whose very first read had an outcome, so that it must have waited.
     `oldest_age` (seconds) is the greatest age of an answer about a live job, `failures` counts
-    the requests whose failure was seen.
+    the requests whose failure was seen. `on_turn` is told how many have ended, once a second or
+    more often.
     """
 
     def __init__(
@@ -35,12 +39,12 @@ class Controller:
         jobs: Sequence[Job],
         clients: Mapping[Cluster, CachedDashboardClient],
         agenda: Agenda[JobKey],
-        on_end: Callable[[Job, JobInfo], None],
+        on_turn: Callable[[int], None],
     ) -> None:
         self._jobs = {job.key: job for job in jobs}
         self._clients = clients
         self._agenda = agenda
-        self._on_end = on_end
+        self._on_turn = on_turn
         self._stopped: set[JobKey] = set()
         self._unread = set(self._jobs)
         self.meter = Meter()
@@ -58,11 +62,11 @@ class Controller:
         """
         for key in self._jobs:
             self._agenda.put(key)
-        while len(self.ended) < len(self._jobs):
-            due = self._agenda.take(deadline)
-            if due is None:
-                return
-            self.reconcile(self._jobs[due])
+        while len(self.ended) < len(self._jobs) and time.monotonic() < deadline:
+            due = self._agenda.take(min(deadline, time.monotonic() + _TURN))
+            if due is not None:
+                self.reconcile(self._jobs[due])
+            self._on_turn(len(self.ended))
 
     def reconcile(self, job: Job) -> None:
         """Look at the job, do what is to be done, and say when to look again."""
@@ -90,7 +94,6 @@ class Controller:
             self.changed[job.key] = info
         elif known is None and info.status.is_terminal:
             self.ended[job.key] = info
-            self._on_end(job, info)
         elif info.status == "RUNNING" and job.kind.stop and job.key not in self._stopped:
             self._stop(job)
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from jobinfo_cache.commands.terminal import is_terminal
+
 __all__ = ["Output", "one_line"]
 
 
@@ -21,20 +23,43 @@ class Output:
         self._as_json = as_json
         self._stdout: TextIO | None = sys.stdout  # None when the program was started without
         self._stderr: TextIO | None = sys.stderr
+        self._has_status = False
         self.is_cut = False
+
+    @property
+    def can_write_over(self) -> bool:
+        """Whether stderr is a terminal on which `status` leaves no trace."""
+        return is_terminal(self._stderr)
 
     def data(self, text: str, fields: Mapping[str, Any]) -> None:
         """The text, or the fields as one JSON object on one line; blocks as stdout does."""
         if self._stdout is None or self.is_cut:
             return
+        self.status("")  # it may be the same terminal
         try:
-            _write(self._stdout, json.dumps(fields) if self._as_json else text)
+            _write(self._stdout, (json.dumps(fields) if self._as_json else text) + "\n")
         except BrokenPipeError:
             self.is_cut = True
             _discard(self._stdout)
 
     def note(self, text: str) -> None:
         """A line for people, on stderr."""
+        self.status("")
+        self._write_note(text + "\n")
+
+    def status(self, text: str) -> None:
+        """A line on stderr until the next of these, or anything else, takes its place.
+
+        Only for a terminal (see `can_write_over`). Empty text takes it away.
+        """
+        if self._has_status:
+            self._write_note("\r\x1b[K")
+        self._has_status = bool(text)
+        if text and self._stderr is not None:
+            # One column less than there are: behind the last one a line may wrap.
+            self._write_note(text[: os.get_terminal_size(self._stderr.fileno()).columns - 1])
+
+    def _write_note(self, text: str) -> None:
         if self._stderr is None:
             return
         try:
@@ -51,7 +76,7 @@ def one_line(text: str, limit: int = 200) -> str:
 
 def _write(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"  # what a terminal cannot show must not end a command
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
 
 

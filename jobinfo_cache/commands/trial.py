@@ -11,7 +11,6 @@ from jobinfo_cache import (
     Cluster,
     DashboardClient,
     JobChange,
-    JobInfo,
     JobInfoCache,
     Settings,
     Stats,
@@ -21,6 +20,7 @@ from jobinfo_cache.commands.agenda import Agenda
 from jobinfo_cache.commands.controller import Controller
 from jobinfo_cache.commands.exits import Exit
 from jobinfo_cache.commands.output import Output
+from jobinfo_cache.commands.progress import Progress
 from jobinfo_cache.commands.pulse import Pulse
 from jobinfo_cache.commands.silence import Silence
 from jobinfo_cache.commands.summary import Summary
@@ -52,7 +52,7 @@ class Trial:
         self.submitted: list[Job] = []
         self._agenda: Agenda[JobKey] = Agenda()
         self._pulse = Pulse()
-        self._ended = 0
+        self._progress = Progress(output)
 
     def run(self, timeout: float) -> Exit:
         """Do it, and write the summary; `timeout` seconds from now all must have ended.
@@ -62,7 +62,7 @@ class Trial:
         began = time.monotonic()
         others = set(threading.enumerate())
         silence = Silence()
-        with silence:
+        with silence, self._progress:
             self._submit()
             with JobInfoCache(self._settings, on_change=self._on_change) as cache:
                 controller = self._control(cache, began + timeout)
@@ -79,6 +79,7 @@ class Trial:
     def _submit(self) -> None:
         for job in self._jobs:
             self.submitted.append(job)  # first: a request without an answer may have got there
+            self._progress.show(f"submitted {len(self.submitted) - 1} of {len(self._jobs)} jobs")
             job.submit(self._patient[job.key.cluster])
         self._output.note(f"{len(self._jobs)} jobs on {len(self._patient)} clusters")
 
@@ -88,7 +89,7 @@ class Trial:
             cluster: cache.client(dashboard, cluster)
             for cluster, dashboard in self._dashboards.items()
         }
-        controller = Controller(self._jobs, clients, self._agenda, self._on_end)
+        controller = Controller(self._jobs, clients, self._agenda, self._on_turn)
         with self._pulse:
             controller.run(deadline)
             for job in self._jobs:
@@ -98,11 +99,8 @@ class Trial:
     def _on_change(self, change: JobChange) -> None:
         self._agenda.put(JobKey(change.cluster, change.job_id))
 
-    def _on_end(self, job: Job, info: JobInfo) -> None:
-        self._ended += 1
-        self._output.note(
-            f"ended {self._ended} of {len(self._jobs)}: {job.key.job_id} {info.status}"
-        )
+    def _on_turn(self, ended: int) -> None:
+        self._progress.show(f"{ended} of {len(self._jobs)} jobs have ended")
 
     def _summary(
         self,

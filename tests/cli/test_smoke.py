@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import pytest
 
 from jobinfo_cache import DashboardClient
 from jobinfo_cache.cli import main
-from jobinfo_cache.commands import removal
+from jobinfo_cache.commands import progress, removal
 from jobinfo_cache.commands.exits import Exit
 from jobinfo_cache.commands.workload import Job
 from jobinfo_cache.testing import SimulatedDashboard
@@ -171,8 +172,25 @@ def test_signal_ends_it_and_its_jobs(
 
 
 def test_no_noise_on_stderr() -> None:
-    """On stderr is the progress and nothing else."""
+    """On stderr is what is done and, after a second, how far it is; and nothing else."""
     with program("smoke", "--jobs", "2") as process:
         code, _, stderr = end_of(process)
     assert code == Exit.OK
-    assert [line.split()[0] for line in stderr.splitlines()] == ["2", "ended", "ended"]
+    first, *later = [re.sub(r"\d+", "N", line) for line in stderr.splitlines()]
+    assert first == "N jobs on N clusters"
+    assert set(later) <= {"N s: N of N jobs have ended"}  # none if it was over within a second
+
+
+def test_progress_goes_on_while_nothing_ends(
+    dashboard: SimulatedDashboard,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a dashboard is silent the progress is shown all the same."""
+    monkeypatch.setattr(progress, "_LINE_INTERVAL", 0.1)
+    monkeypatch.setattr(removal, "SETTLED", 0.0)
+    dashboard.script(running=600.0)
+    arguments = ["--url", dashboard.url, "--jobs", "1", "--entrypoint", "x", "--timeout", "2.5"]
+    assert main(["smoke", *arguments]) == Exit.UNAVAILABLE
+    said = capsys.readouterr().err.splitlines()
+    assert said.count("2 s: 0 of 1 jobs have ended") >= 1
