@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import re
@@ -19,6 +20,7 @@ from jobinfo_cache import (
     WorkerPool,
     kubernetes,
     rayjob,
+    statuspage,
     testing,
 )
 from jobinfo_cache.clock import Clock
@@ -36,6 +38,7 @@ SERVICES: list[type] = [
     JobInfoCache,
     WorkerPool,
     kubernetes.DashboardClientProvider,
+    statuspage.StatusPage,
     testing.FakeClock,
     testing.FaultServer,
     testing.SimulatedDashboard,
@@ -44,12 +47,9 @@ SERVICES: list[type] = [
 
 
 def _modules() -> Iterator[ModuleType]:
-    yield from (jobinfo_cache, kubernetes, rayjob, testing)
-    for extra in ("metrics", "statuspage"):
-        try:
-            yield importlib.import_module(f"jobinfo_cache.{extra}")
-        except ImportError:  # what it needs is not installed
-            continue
+    yield from (jobinfo_cache, kubernetes, rayjob, statuspage, testing)
+    with contextlib.suppress(ImportError):  # what it needs is not installed
+        yield importlib.import_module("jobinfo_cache.metrics")
 
 
 def _public() -> dict[str, Any]:
