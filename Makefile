@@ -106,6 +106,10 @@ docs: .venv/.installed ## Build the documentation, warnings are errors
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m sphinx -n -W --keep-going -q docs build/docs
 
+.PHONY: pictures
+pictures: .venv/.installed ## Draw the pictures of the documentation anew
+	$(BIN)/python -m tools.draw_watch docs/pictures
+
 .PHONY: build
 build: .venv/.installed ## Build sdist and wheel, and try the wheel in an empty venv
 	$(BIN)/python -m build --outdir dist
