@@ -47,7 +47,8 @@ def _progress(page: Page) -> Table:
     grid.add_column(width=_BAR)
     grid.add_column(ratio=1)
     text = _line(f"{page.ended} of {jobs} ended: ", *_parts(page.statuses))
-    grid.add_row(ProgressBar(max(jobs, 1), page.ended, width=_BAR), text)
+    bar = ProgressBar(jobs, page.ended, _BAR, complete_style="green", finished_style="green")
+    grid.add_row(bar, text)
     return grid
 
 
