@@ -39,8 +39,8 @@ Event = tuple[str, str, str, tuple[str, ...]]
 
 
 def _events_of(path: Path) -> Iterator[Event]:
-    """Logger, level, message and fields of each log call in a module."""
-    logger = ".".join(("jobinfo_cache", *path.relative_to(SOURCE).with_suffix("").parts))
+    """Logger (below the package's), level, message and fields of each log call in a module."""
+    logger = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if (
             isinstance(node, ast.Call)

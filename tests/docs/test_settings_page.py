@@ -46,12 +46,13 @@ def test_default(name: str) -> None:
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_variable(name: str) -> None:
-    """The variable of the table sets the field."""
+    """The variable that the section names sets the field."""
     other: Any = not DEFAULTS[name] if isinstance(DEFAULTS[name], bool) else 7
     if name == "jitter":
         other = 0.25
     changed: dict[str, Any] = {name: other}
-    variable = plain(ROWS[name]["variable"])
+    section = TEXT.partition(f"\n### `{name}`\n")[2].partition("\n### ")[0]
+    (variable,) = re.findall(r"^In the environment: `(\w+)`\.$", section, re.MULTILINE)
 
     assert Settings.from_env({variable: str(other)}) == replace(Settings(), **changed)
 
