@@ -18,6 +18,7 @@ import requests
 
 RAY = "/apis/ray.io/v1"
 _READY_LIMIT = 30.0  # seconds
+_REMEMBERED = 64  # requests; more than are ever under way
 _VERBS = ["get", "list", "watch", "patch", "create", "delete", "update"]
 _KINDS = {
     "ray.io/v1/rayjobs": "RayJob",
@@ -126,7 +127,10 @@ async def _serve(port: int) -> None:
                 "verbs": _VERBS,
                 "subresources": set(),
             }
-        await asyncio.Event().wait()
+        while True:
+            await asyncio.sleep(0.05)
+            # It holds each request against all earlier ones, slower and slower.
+            del emulator._requests[:-_REMEMBERED]  # noqa: SLF001 - it has no other way
 
 
 if __name__ == "__main__":
