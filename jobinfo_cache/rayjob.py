@@ -61,8 +61,9 @@ class Limits:
 
     `clock_tolerance` is how far the clocks of this process and of Kubernetes may differ; one
     second is added to it, since Kubernetes writes whole seconds. `status_check_timeout` is how
-    long the dashboard may stay silent, `submitter_timeout` how long the submitter may outlive
-    the job. `poll_interval` is the wait where the answer names none.
+    long the dashboard may stay silent, or not know a job that was there while its submitter
+    works on. `submitter_timeout` is how long the submitter may outlive the job. `poll_interval`
+    is the wait where the answer names none.
 
     .. versionadded:: 0.1.0
     """
@@ -75,7 +76,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Submitter:
-    """The end of the submitter: when, by Kubernetes' clock (aware datetime), and how.
+    """The end of the submitter: when (aware datetime), and how.
+
+    The time is by Kubernetes' clock. In HTTP mode it is by the controller's own, which submits
+    the job itself: a controller that gives up submitting says so with `succeeded=False`.
 
     .. versionadded:: 0.1.0
     """
@@ -90,9 +94,10 @@ class Observation:
 
     `answer` is what `lookup` returned, or what `get_job_info` returned or raised. `seen` is True
     when the RayJob's status already names a status of the job. `submitted_at` is when this
-    controller submitted the job, by its own clock; `submitter` is None while it has not
-    finished, and not looked at in modes without one. `unanswered_since` is when the first of the
-    answers that did not count was seen (`Verdict.answered`), None if the last one did.
+    controller had submitted the job, by its own clock; `submitter` is None while it has not
+    finished, and not looked at in the interactive mode. `unanswered_since` is when the first of
+    the answers that did not count was seen (`Verdict.answered`), None if the last one did. Ask,
+    and count from, when the cluster is ready: its start is no silence.
 
     .. versionadded:: 0.1.0
     """
@@ -112,8 +117,9 @@ class Verdict:
 
     `reason` is for `status.reason` of an end, "" otherwise; `message` is one line for people.
     `retry_after` is in how many seconds to look again (None for an end). `newer_than` is what to
-    demand of the next read. `answered` is False when the answer did not count: the controller
-    notes when that began, and hands it in as `unanswered_since`.
+    demand of the next read; an answer that is terminal has to be forgotten first, since the cache
+    asks no more for what has ended. `answered` is False when the answer did not count: the
+    controller notes when that began, and hands it in as `unanswered_since`.
 
     .. versionadded:: 0.1.0
     """
@@ -148,7 +154,7 @@ def decide(observation: Observation, limits: Limits | None = None) -> Verdict:
         return _unanswered(observation, limits, retry_after, _TOO_OLD, newer_than)
     if error is None and info is not None:
         return Verdict(Action.WAIT, f"the job is {info.status}", retry_after=retry_after)
-    return _missing(observation, retry_after)
+    return _missing(observation, limits, retry_after)
 
 
 _TOO_OLD = "the answer is older than what has happened since"
@@ -173,23 +179,40 @@ def _ended(
     return Verdict(Action.COMPLETE, message)
 
 
-def _missing(observation: Observation, retry_after: float) -> Verdict:
+def _missing(observation: Observation, limits: Limits, retry_after: float) -> Verdict:
     """The dashboard, asked late enough, does not know the job."""
+    mode, submitter = observation.mode, observation.submitter
     was_there = observation.seen or observation.submitted_at is not None
-    submitter = observation.submitter
-    if observation.mode.has_submitter:
-        if submitter is None:
-            return Verdict(Action.WAIT, "the submitter is at work", retry_after=retry_after)
-        if not submitter.succeeded and not was_there:
-            message = "the submitter failed, and the dashboard does not know the job"
-            return Verdict(Action.SUBMISSION_FAILED, message, "SubmissionFailed")
-        was_there = True
+    if mode is SubmissionMode.INTERACTIVE or submitter is None:
+        return _missing_so_far(observation, limits, retry_after, was_there)
+    if submitter.succeeded or was_there:
+        return _VANISHED
+    message = "the submitter failed, and the dashboard does not know the job"
+    return Verdict(Action.SUBMISSION_FAILED, message, "SubmissionFailed")
+
+
+def _missing_so_far(
+    observation: Observation, limits: Limits, retry_after: float, was_there: bool
+) -> Verdict:
+    """Nobody has said that no more will come."""
+    if was_there and observation.mode.has_submitter:
+        # A submitter that is started again, after its head for example, submits again.
+        left = _silence_left(observation, limits)
+        message = "the job has vanished, its submitter is at work"
+        wait = Verdict(Action.WAIT, message, retry_after=min(left, retry_after), answered=False)
+        return wait if left > 0 else _VANISHED
     if was_there:
-        message = "the job was submitted, and the dashboard does not know it any more"
-        return Verdict(Action.APPLICATION_FAILED, message, "AppFailed")
+        return _VANISHED
     if observation.mode is SubmissionMode.HTTP:
         return Verdict(Action.SUBMIT, "the dashboard does not know the job yet")
     return Verdict(Action.WAIT, "nobody has submitted the job yet", retry_after=retry_after)
+
+
+_VANISHED = Verdict(
+    Action.APPLICATION_FAILED,
+    "the job was submitted, and the dashboard does not know it any more",
+    "AppFailed",
+)
 
 
 def _unanswered(
@@ -200,10 +223,7 @@ def _unanswered(
     newer_than: datetime | None = None,
 ) -> Verdict:
     """No answer that counts: wait for one, but not for ever."""
-    since = observation.unanswered_since
-    left = limits.status_check_timeout
-    if since is not None:
-        left = _left(since, limits.status_check_timeout, observation.now)
+    left = _silence_left(observation, limits)
     if left <= 0:
         message = f"{message} for {limits.status_check_timeout:g} s"
         reason = "JobStatusCheckTimeoutExceeded"
@@ -220,8 +240,10 @@ def _unanswered(
 def _needed(observation: Observation, limits: Limits) -> datetime | None:
     """What an answer must not be older than to be held against the submitter's end."""
     submitter = observation.submitter
-    if not observation.mode.has_submitter or submitter is None:
+    if submitter is None or observation.mode is SubmissionMode.INTERACTIVE:
         return observation.submitted_at
+    if observation.mode is SubmissionMode.HTTP:
+        return submitter.finished_at  # by our own clock
     # Kubernetes cuts off the fraction: the end may be a second later than it says.
     return submitter.finished_at + timedelta(seconds=1.0 + limits.clock_tolerance)
 
@@ -239,6 +261,12 @@ def _newest(answer: Answer) -> tuple[JobInfo | None, JobInfoCacheError | None, f
 
 def _fetched_at(info: JobInfo | None) -> datetime | None:
     return None if info is None else info.fetched_at
+
+
+def _silence_left(observation: Observation, limits: Limits) -> float:
+    """The seconds left in which answers need not count."""
+    since = observation.unanswered_since or observation.now
+    return _left(since, limits.status_check_timeout, observation.now)
 
 
 def _left(since: datetime, limit: float, now: datetime) -> float:

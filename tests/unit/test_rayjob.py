@@ -82,17 +82,15 @@ def cases() -> Iterator[Case]:
         modes, ANSWERS, ("new", "old"), submitters, ("no", "yes"), ("below", "above")
     )
     for case in (Case(*columns) for columns in every):
-        has_pod = case.mode in ("K8sJob", "Sidecar")
-        if not has_pod and case.submitter != "running":
-            continue  # nothing looks at a submitter there
-        if case.age == "old" and has_pod and case.submitter == "running":
-            continue  # nothing has happened that it could be older than
-        if case.age == "old" and not has_pod:
-            # Only the controller's own submission makes it so, and see the test of that.
-            if case.mode == "HTTP" and case.before == "yes" and case.answer not in TERMINAL:
+        if case.mode == "HTTP" and case.before == "yes" and case.answer in TERMINAL:
+            if case.age == "new":  # else see the test of that
                 yield case
             continue
-        yield case
+        submitted = case.mode == "HTTP" and case.before == "yes"
+        finished = case.mode != "Interactive" and case.submitter != "running"
+        # An answer is old when something has happened since.
+        if case.age == "new" or submitted or finished:
+            yield case
 
 
 def make_answer(case: Case) -> JobInfo | JobInfoCacheError:
@@ -164,6 +162,25 @@ def test_not_found_counts_from_the_submitters_end_and_the_tolerance_on(
     assert action == verdict.action
     wanted = FINISHED + timedelta(seconds=2) if action is Action.WAIT else None
     assert wanted == verdict.newer_than
+
+
+def test_giving_up_counts_by_the_controllers_own_clock() -> None:
+    """In HTTP mode a "not found" that was asked for after the last attempt needs no tolerance."""
+    submitter = Submitter(FINISHED, succeeded=False)
+    verdicts = [
+        decide(
+            Observation(
+                SubmissionMode.HTTP,
+                JobNotFound("no such job", job_id="a", fetched_at=fetched_at),
+                NOW,
+                submitter=submitter,
+            )
+        )
+        for fetched_at in (FINISHED - timedelta(microseconds=1), FINISHED)
+    ]
+
+    assert [verdict.action for verdict in verdicts] == [Action.WAIT, Action.SUBMISSION_FAILED]
+    assert verdicts[0].newer_than == FINISHED
 
 
 @pytest.mark.parametrize(("seconds", "action"), [(29, Action.WAIT), (30, Action.COMPLETE)])
