@@ -10,6 +10,7 @@ exclude_patterns = ["_build", "examples"]
 html_theme = "furo"
 html_title = f"jobinfo-cache {__version__}"
 nitpicky = True
+default_role = "code"  # what docstrings put between backticks
 myst_enable_extensions = ["deflist"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
