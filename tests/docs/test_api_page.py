@@ -10,7 +10,9 @@ import pytest
 from tests.docs.tables import page
 
 TEXT = page("reference/api")
-SHOWN = re.findall(r"^\.\. auto(?:class|function|exception):: ([\w.]+)$", TEXT, re.MULTILINE)
+SHOWN = re.findall(
+    r"^\.\. auto(?:class|function|exception):: ([\w.]+)(?:\(\))?$", TEXT, re.MULTILINE
+)
 MODULES = ["", ".kubernetes", ".metrics", ".rayjob", ".statuspage", ".testing"]
 
 

@@ -50,7 +50,7 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
 
 
 def _told(heading: str) -> dict[str, str]:
-    return {row["option"]: row["meaning"] for row in table(TEXT, heading)}
+    return {row["option"]: plain(row["meaning"]) for row in table(TEXT, heading)}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
