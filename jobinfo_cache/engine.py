@@ -65,6 +65,7 @@ class Engine:
         """
         if job_id is not None:
             self.store.written(state, job_id)
+        self.store.stop_waiting(state, job_id)
         for entry in _entries_of(state, job_id, aliases=aliases):
             if self.store.forget(entry):
                 state.tell_waiters(entry.job_id)

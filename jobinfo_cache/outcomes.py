@@ -31,9 +31,13 @@ class Outcomes:
         self._max_age = math.inf if settings.max_age is None else settings.max_age
 
     def due(self, state: ClusterState) -> list[Entry]:
-        """The jobs of the cluster to ask about now, longest due first."""
+        """The jobs of the cluster to ask about now, longest due first.
+
+        If other jobs wait for a place, some that are due give way to them.
+        """
         with self._store.lock:
-            return self._schedule.due(state, self._clock.monotonic())
+            due = self._schedule.due(state, self._clock.monotonic())
+        return self._store.give_way(due)
 
     def next_delay(self, state: ClusterState) -> float | None:
         """Seconds until the cluster's next round; None when it has no live job."""

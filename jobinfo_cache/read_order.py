@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lru import LRU
 
 from jobinfo_cache.entry import Entry, LRUKey
 
-__all__ = ["ReadOrder", "Room"]
+__all__ = ["ReadOrder"]
 
 _MOST_LOOKS = 64  # entries looked at to make room for one, so that no read takes long
-
-
-class Room(NamedTuple):
-    """Whether there is room for one more entry, and the entry that would have to go for it."""
-
-    is_there: bool
-    victim: Entry | None = None
 
 
 class ReadOrder:
@@ -31,8 +22,10 @@ class ReadOrder:
         self._size = size
         self._lru: LRU[LRUKey, Entry] = LRU(size)
 
-    def __len__(self) -> int:
-        return len(self._lru)
+    @property
+    def free(self) -> int:
+        """How many more entries there is room for."""
+        return self._size - len(self._lru)
 
     def put(self, entry: Entry) -> None:
         """Place the entry in front, or in the place of the one that has its key."""
@@ -50,22 +43,20 @@ class ReadOrder:
     def clear(self) -> None:
         self._lru.clear()
 
-    def room(self) -> Room:
-        """Look for room for one more entry.
+    def victim(self) -> Entry | None:
+        """The entry to go if room is needed, if there is one.
 
-        The victim is the least recently read entry whose newest outcome was handed out, as far
-        as a bounded search finds one; where all were read again, the one read longest ago.
+        It is the least recently read entry whose newest outcome was handed out, as far as a
+        bounded search finds one; where all were read again, the one read longest ago.
         """
-        if len(self._lru) < self._size:
-            return Room(True)
         spared: Entry | None = None
         for _ in range(min(len(self._lru), _MOST_LOOKS)):
             key, entry = self._lru.peek_last_item()  # type: ignore[misc] # it is not empty
             may_go = entry.handed_out is entry.record
             if may_go and not entry.was_read:
-                return Room(True, entry)
+                return entry
             if may_go and (spared is None or entry.read_at < spared.read_at):
                 spared = entry
             entry.was_read = False
             self._lru.get(key)  # which moves it to the front
-        return Room(spared is not None, spared)
+        return spared

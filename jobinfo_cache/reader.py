@@ -124,13 +124,13 @@ class Reader:
     def _new_entry(self, state: ClusterState, job_id: str) -> Entry | None:
         try:
             self._start()
-            entry = self._store.add(state, job_id)
+            placed = self._store.add(state, job_id)
         except BaseException:  # no thread, or closed meanwhile: nothing was read
             self.unmade.increment()
             raise
-        if entry is not None:
-            self._pool.add(state.cluster)
-        return entry
+        for entry in placed:
+            self._pool.add(entry.state.cluster)
+        return state.entries.get(job_id)
 
     def _failed(self, entry: Entry, record: Record, oldest: float) -> JobInfo:
         """The newest outcome is a failure: raise it, to one reader, unless it is too old."""

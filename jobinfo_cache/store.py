@@ -9,7 +9,7 @@ import math
 import threading
 import weakref
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from jobinfo_cache.clock import Clock
 from jobinfo_cache.entry import NOTHING, ClusterState, Entry, Record
@@ -18,15 +18,15 @@ from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.model import Cluster
 from jobinfo_cache.read_order import ReadOrder
 from jobinfo_cache.settings import Settings
-
-if TYPE_CHECKING:
-    pass
+from jobinfo_cache.waiting_list import WaitingList
 
 __all__ = ["Store"]
 
 Cause = Literal["evicted", "expired", "forgotten"]
 
 _SLICE = 100  # entries that one hold of the lock expires
+_MOST_TURNS = 16  # jobs that wait, to be looked at in one read, so that no read takes long
+_WAITING_PER_PLACE = 10  # a guess: so many take no more memory than the entries
 
 
 class Store:
@@ -50,6 +50,7 @@ class Store:
         # The lock guards the order and all that entries and clusters hold.
         self.lock = threading.RLock()
         self._order = ReadOrder(self._settings.cache_size)
+        self._waiting = WaitingList(self._settings.cache_size * _WAITING_PER_PLACE)
         self._exceeded_at = -math.inf
         self._exceeded_untold = False
         states = self.clusters()
@@ -74,27 +75,27 @@ class Store:
 
     # Reads
 
-    def add(self, state: ClusterState, job_id: str) -> Entry | None:
-        """The job's entry, a new placeholder if there was none; None if there is no room.
+    def add(self, state: ClusterState, job_id: str) -> list[Entry]:
+        """Make a placeholder for the job; returns all entries that are new.
 
-        Raises `CacheClosed`.
+        If there is no room, or others wait for a place, the job has to wait for its turn: some
+        later read, of whatever job, gives it its place. Raises `CacheClosed`.
         """
         now = self._clock.monotonic()
         with self.lock:
             if self.is_closed:
                 raise CacheClosed("the cache is closed")
-            entry = state.entries.get(job_id)
-            if entry is not None:
-                return entry
-            if not self._make_room(now):
-                return None
-            entry = Entry(state, job_id, now)
-            if self._is_exceeded(now) and now < state.next_due < math.inf:
-                entry.due_at = state.next_due
-            # In this order: an entry that an interrupt leaves out of `entries` expires.
-            self._order.put(entry)
-            state.entries[job_id] = entry
-            return entry
+            if job_id in state.entries:
+                return []
+            if not self._waiting and self._order.free > 0:
+                return [self._place(state, job_id, now)]
+            self._waiting.join((state.cluster, job_id), now)
+            if self._order.free == 0 and (victim := self._order.victim()) is not None:
+                self._evict(victim, now)
+            placed = self._place_waiting(now)
+            if job_id not in state.entries:
+                self._exceed(now)
+            return placed
 
     def tell_failure(self, entry: Entry, record: Record) -> bool:
         """True for one caller per failure: the one that is to raise it."""
@@ -123,15 +124,50 @@ class Store:
             entry.due_at = entry.joins_at = due
             return max(due, entry.state.not_before) - now
 
-    def _make_room(self, now: float) -> bool:
-        """Evict an entry if the store is full (lock held); False if none may go."""
-        room = self._order.room()
-        if room.victim is not None:
-            self._remove(room.victim, "evicted")
-        if not room.is_there or (room.victim is not None and room.victim.is_live):
-            self._exceeded_untold = self._exceeded_untold or not self._is_exceeded(now)
-            self._exceeded_at = now
-        return room.is_there
+    def _place_waiting(self, now: float) -> list[Entry]:
+        """Give free places to the jobs that have waited longest (lock held)."""
+        placed = []
+        for _ in range(min(len(self._waiting), _MOST_TURNS)):
+            if self._order.free == 0:
+                break
+            (cluster, job_id), read_at = self._waiting.pop()
+            state = self._clusters.get(cluster)
+            if state is None or read_at <= now - self._settings.expiry:
+                continue  # nobody has a client of the cluster any more, or reads the job
+            entry = self._place(state, job_id, now)
+            entry.read_at = read_at
+            placed.append(entry)
+        return placed
+
+    def _place(self, state: ClusterState, job_id: str, now: float) -> Entry:
+        """Store a new entry (lock held; there is room)."""
+        entry = Entry(state, job_id, now)
+        if self._is_exceeded(now) and now < state.next_due < math.inf:
+            entry.due_at = state.next_due
+        # In this order: an entry that an interrupt leaves out of `entries` expires.
+        self._order.put(entry)
+        state.entries[job_id] = entry
+        return entry
+
+    # Polls
+
+    def give_way(self, due: list[Entry]) -> list[Entry]:
+        """Evict, of jobs that are due, as many as others wait for a place; returns the rest.
+
+        Those go whose newest outcome was handed out. A read can only evict what was handed out
+        and not polled since, and there may be no such entry whenever a certain job is read:
+        before a poll, each entry that is read at all is one.
+        """
+        if not self._waiting:
+            return due
+        return [entry for entry in due if not self._gives_way(entry)]  # there may be thousands
+
+    def _gives_way(self, entry: Entry) -> bool:
+        with self.lock:
+            if len(self._waiting) <= self._order.free or entry.handed_out is not entry.record:
+                return False
+            self._evict(entry, self._clock.monotonic())
+            return True
 
     # Removals
 
@@ -149,6 +185,14 @@ class Store:
         """Remove the entry, if it is there; a reply to a request sent before finds it gone."""
         with self.lock:
             return self._remove(entry, "forgotten")
+
+    def stop_waiting(self, state: ClusterState, job_id: str | None) -> None:
+        """Have the job not wait for a place any more; None: no job of the cluster."""
+        with self.lock:
+            if job_id is None:
+                self._waiting.leave_all(state.cluster)
+            else:
+                self._waiting.leave((state.cluster, job_id))
 
     def supersede(self, entry: Entry) -> bool:
         """Replace the entry of a live job by a new one that asks at once and keeps the info.
@@ -170,8 +214,11 @@ class Store:
 
     def expire(self) -> list[Entry]:
         """Remove what nobody has read for `expiry`, some at a time; returns what was removed."""
-        deadline = self._clock.monotonic() - self._settings.expiry
+        now = self._clock.monotonic()
+        deadline = now - self._settings.expiry
         with self.lock:
+            if not self._is_exceeded(now):  # then nobody who waits has read for as long
+                self._waiting.clear()
             entries = self._order.entries()
         expired = [entry for entry in entries if _is_unread_since(entry, deadline)]
         removed = []
@@ -187,8 +234,14 @@ class Store:
         self.is_closed = True
         with self.lock:
             self._order.clear()
+            self._waiting.clear()
             for state in self.clusters():
                 state.entries.clear()
+
+    def _evict(self, entry: Entry, now: float) -> None:
+        if entry.is_live:
+            self._exceed(now)
+        self._remove(entry, "evicted")
 
     def _remove(self, entry: Entry, cause: Cause) -> bool:
         """Take the entry out (lock held); False if it was gone."""
@@ -224,6 +277,11 @@ class Store:
         """All entries, for statistics."""
         with self.lock:
             return self._order.entries()
+
+    def _exceed(self, now: float) -> None:
+        """Note that there are too many jobs (lock held)."""
+        self._exceeded_untold = self._exceeded_untold or not self._is_exceeded(now)
+        self._exceeded_at = now
 
     def _is_exceeded(self, now: float) -> bool:
         return now - self._exceeded_at < self._settings.expiry
