@@ -29,7 +29,7 @@ def test_bucket(seconds: float, bucket: int) -> None:
 
 
 def test_loses_no_step() -> None:
-    """Threads that count at once lose nothing, of the number or of the seconds."""
+    """Threads that count at once lose nothing, as each has a sheet of its own."""
     durations = Durations()
     barrier = threading.Barrier(4, timeout=10.0)
 
@@ -46,6 +46,7 @@ def test_loses_no_step() -> None:
 
     counts, total = durations.totals()
     assert (sum(counts), counts[BOUNDS.index(0.25)], total) == (8000, 8000, 2000.0)
+    assert len(durations._sheets) == 4
 
 
 def test_figures_never_fall_while_a_thread_counts() -> None:

@@ -161,12 +161,25 @@ class TestValues:
         core.poll()
         assert Meter(core.cache)("stale_replies_dropped_total") == 1.0
 
-    def test_threads_and_queue(self) -> None:
-        """A cluster whose jobs are not due is delayed, and keeps no worker busy."""
+    def test_each_figure_is_its_own(
+        self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """No figure is shown in the place of another."""
+        core = Core(clock)
+        meter = Meter(core.cache)
         names = ("workers", "busy_workers", "queued_clusters", "delayed_clusters")
-        with JobInfoCache() as cache:
-            meter = Meter(cache)
-            assert [meter(name) for name in names] == [8.0, 0.0, 0.0, 0.0]
+        assert [meter(name) for name in names] == [8.0, 0.0, 0.0, 0.0]
+        stats = replace(
+            core.cache.stats(), workers=1, workers_busy=2, queued=3, delayed=4, entries=5, live=6
+        )
+        stats = replace(stats, placeholders=7, evicted=8, expired=9, forgotten=10)
+        monkeypatch.setattr(core.cache, "stats", lambda: stats)
+
+        names += ("entries", "live_entries", "placeholder_entries")
+        causes = ("evicted", "expired", "forgotten")
+        seen = [meter(name) for name in names]
+        seen += [meter("removals_total", cause=cause) for cause in causes]
+        assert seen == [float(number) for number in range(1, 11)]
 
     def test_build_info(self, clock: FakeClock) -> None:
         """The version is a label."""
