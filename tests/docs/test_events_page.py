@@ -21,7 +21,8 @@ from jobinfo_cache import (
     JobNotFound,
 )
 from jobinfo_cache.entry import NOTHING, ClusterState, Entry, Record
-from tests.docs.tables import codes, page, plain, table
+from tests.docs.pages import run_page
+from tests.docs.tables import DOCS, codes, page, plain, table
 
 SOURCE = Path(jobinfo_cache.__file__).parent
 TEXT = page("reference/events")
@@ -90,6 +91,11 @@ def test_on_change(row: dict[str, str]) -> None:
     assert change is not None
     told = (_status(change.old), _status(change.new), change.error and change.error.kind)
     assert told == tuple(_none(row[f"`{name}`"]) for name in ("old", "new", "error"))
+
+
+def test_example() -> None:
+    """The example of the page runs, and prints nothing."""
+    assert run_page(DOCS / "reference" / "events.md") == 1
 
 
 def _after(record: Record, outcome: str, sent_at: float) -> Record:

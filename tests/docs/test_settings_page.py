@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from jobinfo_cache import Settings
-from tests.docs.tables import codes, page, plain, table
+from tests.docs.pages import run_page
+from tests.docs.tables import DOCS, codes, page, plain, table
 
 TEXT = page("reference/settings")
 ROWS = {codes(row["setting"])[0]: row for row in table(TEXT, "## All settings")}
@@ -88,6 +89,11 @@ def test_words_of_variables(word: str) -> None:
     else:
         is_on = Settings.from_env({"JOBINFO_CACHE_BATCHING": word}).batching
         assert is_on is (word in ("true", "yes", "on", "1"))
+
+
+def test_example() -> None:
+    """The example of the page runs, and prints nothing."""
+    assert run_page(DOCS / "reference" / "settings.md") == 1
 
 
 def _number(text: str) -> float:
