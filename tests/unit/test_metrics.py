@@ -175,9 +175,9 @@ class TestValues:
         stats = replace(stats, placeholders=7, evicted=8, expired=9, forgotten=10)
         monkeypatch.setattr(core.cache, "stats", lambda: stats)
 
-        names += ("entries", "live_entries", "placeholder_entries")
+        entries = ("entries", "live_entries", "placeholder_entries")
         causes = ("evicted", "expired", "forgotten")
-        seen = [meter(name) for name in names]
+        seen = [meter(name) for name in (*names, *entries)]
         seen += [meter("removals_total", cause=cause) for cause in causes]
         assert seen == [float(number) for number in range(1, 11)]
 
