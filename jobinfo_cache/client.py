@@ -82,9 +82,9 @@ class CachedDashboardClient:
                 if now <= record.fresh_until:
                     self._count_read()
                     entry.read_at = now
-                    entry.was_read = True
-                    if entry.handed_out is not record:
-                        entry.handed_out = record
+                    entry.read_again = True
+                    if entry.read_record is not record:
+                        entry.read_record = record
                     return record.info  # type: ignore[return-value] # fresh: there is one
         return self._engine.reader.get(self._state, job_id, max_age, newer_than)
 

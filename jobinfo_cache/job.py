@@ -116,27 +116,21 @@ class JobInfo:
         set_field(self, "status", JobStatus(raw.get("status")))  # type: ignore[arg-type]
         set_field(self, "fetched_at", fetched_at)
 
-    def sharing(self, older: JobInfo | None) -> JobInfo:
-        """The same answer, in the memory of an equal older one, or of other jobs' equal texts.
+    def stamped(self, fetched_at: datetime, older: JobInfo | None = None) -> JobInfo:
+        """The same answer with another `fetched_at`, in shared memory. Never blocks.
 
-        Most polls bring nothing new, and most jobs of a cluster have most texts in common.
+        It shares that of an equal `older` one, or of other jobs' equal texts: most polls bring
+        nothing new, and most jobs of a cluster have most texts in common.
 
         .. versionadded:: 0.1.0
         """
         if older is not None and older._raw == self._raw:  # noqa: SLF001 - the same class
-            return older.stamped(self.fetched_at)
+            return older._with(older._raw, fetched_at)  # noqa: SLF001
         shared = {
             name: sys.intern(value) if type(value) is str and len(value) < _SHARED else value
             for name, value in self._raw.items()
         }
-        return self._with(shared, self.fetched_at)
-
-    def stamped(self, fetched_at: datetime) -> JobInfo:
-        """The same answer with another `fetched_at`.
-
-        .. versionadded:: 0.1.0
-        """
-        return self._with(self._raw, fetched_at)
+        return self._with(shared, fetched_at)
 
     @property
     def job_id(self) -> str | None:

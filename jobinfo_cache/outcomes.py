@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from jobinfo_cache.clock import Clock
@@ -57,12 +58,25 @@ class Outcomes:
                 if self._store.is_closed or not entry.is_current:
                     continue
                 if not asked:
-                    entry.state.is_asking = True
-                    entry.state.written.clear()
+                    self._begin(entry.state, now)
                 entry.in_flight = True
                 entry.asked_at = now
                 asked.append(entry)
         return asked
+
+    def _begin(self, state: ClusterState, now: float) -> None:
+        state.is_asking = True
+        state.written.clear()
+        # One object for all the jobs that the request is about: memory that reads find at hand.
+        state.asked_at = now
+        state.fresh_until = now + self._max_age
+
+    def arrived(self, state: ClusterState) -> bool:
+        """Note that the newest request was answered; True if that ends the backoff."""
+        with self._store.lock:
+            now = self._clock.monotonic()
+            self._schedule.measured(state, now - state.asked_at)
+            return self._schedule.contact(state, now)
 
     def end(self, state: ClusterState) -> None:
         """Note that all is stored that the cluster's newest request has brought."""
@@ -90,13 +104,15 @@ class Outcomes:
             entry.state.is_asking = False
             entry.state.cut_short = True
 
-    def answer(self, entry: Entry, info: JobInfo) -> JobChange | None:
-        """Store the reply to the request that was begun; returns the change that it makes."""
+    def answer(self, entry: Entry, info: JobInfo, sent: datetime) -> JobChange | None:
+        """Store the reply to the request that was begun; returns the change that it makes.
+
+        `sent` is when that was, for people.
+        """
         with self._store.lock:
             self._count("polls_ok")
-            self._schedule.measured(entry.state, self._clock.monotonic() - entry.asked_at)
-            info = info.sharing(entry.record.info)
-            record = entry.record.after_answer(info, entry.asked_at, self._max_age)
+            info = info.stamped(sent, entry.record.info)
+            record = entry.record.after_answer(info, entry.asked_at, entry.state.fresh_until)
             return self._finish(entry, record, info.submission_id, info.job_id)
 
     def fail(self, entry: Entry, error: DashboardError) -> JobChange | None:
@@ -123,7 +139,7 @@ class Outcomes:
         return changes
 
     def reached(self, state: ClusterState) -> bool:
-        """Note that the dashboard has answered; True if that ends its backoff."""
+        """Note that the dashboard has answered a direct request; True if that ends its backoff."""
         with self._store.lock:
             return self._schedule.contact(state, self._clock.monotonic())
 

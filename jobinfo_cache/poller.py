@@ -138,7 +138,7 @@ class Poller:
         state.costs.took_single(took)
         self._reached(state)
         if isinstance(outcome, JobInfo):
-            self._notifier.tell(entry, self._outcomes.answer(entry, outcome))
+            self._notifier.tell(entry, self._outcomes.answer(entry, outcome, sent))
             session.after_answer(entry)
         else:
             if isinstance(outcome, JobNotFound):
@@ -155,7 +155,7 @@ class Poller:
         if timeout is not None and hasattr(dashboard, "with_timeout"):  # a user's fake has none
             dashboard = dashboard.with_timeout(timeout)
         try:
-            return dashboard.get_job_info(entry.job_id).stamped(sent)
+            return _checked(dashboard.get_job_info(entry.job_id))
         except DashboardError as failure:
             error = failure
         except BaseException as fault:  # a worker outlives whatever goes wrong in a poll
@@ -181,7 +181,7 @@ class Poller:
         if not asked:
             return due
         self._store.count("requests_list")
-        jobs = self._list(state, {entry.job_id for entry in asked}, sent)
+        jobs = self._list(state, {entry.job_id for entry in asked})
         if has_moved(state, dashboard):
             self._outcomes.drop(asked)
             return []
@@ -190,16 +190,16 @@ class Poller:
             if info is None:
                 self._outcomes.missed(entry)
             else:
-                self._notifier.tell(entry, self._outcomes.answer(entry, info))
+                self._notifier.tell(entry, self._outcomes.answer(entry, info, sent))
                 entry.session = state.session
         self._outcomes.end(state)
         return [entry for entry in due if entry.job_id not in jobs]
 
-    def _list(self, state: ClusterState, wanted: set[str], sent: datetime) -> dict[str, JobInfo]:
+    def _list(self, state: ClusterState, wanted: set[str]) -> dict[str, JobInfo]:
         """The wanted jobs by their ids, from a list; none if the list cannot be had."""
         began = time.monotonic()
         try:
-            jobs = state.dashboard.list_jobs()
+            found = _by_id(state.dashboard.list_jobs(), wanted)
         except BaseException as fault:  # single requests will tell what is wrong, if anything
             state.costs.list_failed()
             log.debug("a list failed", cluster=str(state.cluster), error=str(fault))
@@ -209,16 +209,12 @@ class Poller:
             self.list_durations.record(took)
         state.costs.took_list(took)
         self._reached(state)
-        found: dict[str, JobInfo] = {}
-        for job in jobs:
-            for job_id in wanted.intersection((job.submission_id, job.job_id)):
-                found.setdefault(job_id, job.stamped(sent))
         return found
 
     # The dashboard
 
     def _reached(self, state: ClusterState) -> None:
-        if self._outcomes.reached(state):
+        if self._outcomes.arrived(state):
             log.info("a dashboard answers again", cluster=str(state.cluster))
 
     def _outage(self, asked: Entry, due: Sequence[Entry], error: DashboardError) -> None:
@@ -246,6 +242,22 @@ def is_outage(error: DashboardError) -> bool:
 def has_moved(state: ClusterState, asked: DashboardClient) -> bool:
     """True if the cluster has another address by now than the one that was asked."""
     return state.dashboard is not asked and state.dashboard.url != asked.url
+
+
+def _by_id(jobs: Sequence[JobInfo], wanted: set[str]) -> dict[str, JobInfo]:
+    """The wanted jobs by their ids, of which Ray may know two."""
+    found: dict[str, JobInfo] = {}
+    for job in jobs:
+        for job_id in (job.submission_id, job.job_id):
+            if job_id in wanted:
+                found.setdefault(job_id, _checked(job))
+    return found
+
+
+def _checked(info: JobInfo) -> JobInfo:
+    if not isinstance(info, JobInfo):  # a user's own fake may do anything
+        raise TypeError(f"a dashboard client gave a {type(info).__name__} instead of a JobInfo")
+    return info
 
 
 def _is_listable(entry: Entry) -> bool:

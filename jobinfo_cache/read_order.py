@@ -52,11 +52,11 @@ class ReadOrder:
         spared: Entry | None = None
         for _ in range(min(len(self._lru), _MOST_LOOKS)):
             key, entry = self._lru.peek_last_item()  # type: ignore[misc] # it is not empty
-            may_go = entry.handed_out is entry.record
-            if may_go and not entry.was_read:
+            may_go = entry.read_record is entry.record
+            if may_go and not entry.read_again:
                 return entry
             if may_go and (spared is None or entry.read_at < spared.read_at):
                 spared = entry
-            entry.was_read = False
+            entry.read_again = False
             self._lru.get(key)  # which moves it to the front
         return spared

@@ -71,7 +71,7 @@ class Reader:
             self._ask(entry, oldest)
             raise self._try_again(entry, "stale")
         assert record.info is not None
-        entry.handed_out = record
+        entry.read_record = record
         return record.info
 
     def lookup(
@@ -96,7 +96,7 @@ class Reader:
         if not _is_fresh(record, oldest) and record.error_at < oldest:
             self.stale.increment()
             self._ask(entry, oldest)
-        entry.handed_out = record
+        entry.read_record = record
         return self._snapshot(entry, record, oldest, demanded)
 
     def peek(self, state: ClusterState, job_id: str) -> JobSnapshot | None:
@@ -118,7 +118,7 @@ class Reader:
         if entry is None:
             return self._new_entry(state, job_id)
         entry.read_at = self._clock.monotonic()
-        entry.was_read = True
+        entry.read_again = True
         return entry
 
     def _new_entry(self, state: ClusterState, job_id: str) -> Entry | None:
@@ -139,7 +139,7 @@ class Reader:
             raise self._try_again(entry, "pending" if entry.told is record else "stale")
         if not self._store.tell_failure(entry, record):
             raise self._try_again(entry, "pending")
-        entry.handed_out = record
+        entry.read_record = record
         self.failed.increment()
         assert record.error is not None
         raise record.error.fresh(record.info)

@@ -164,7 +164,7 @@ class Store:
 
     def _gives_way(self, entry: Entry) -> bool:
         with self.lock:
-            if len(self._waiting) <= self._order.free or entry.handed_out is not entry.record:
+            if len(self._waiting) <= self._order.free or entry.read_record is not entry.record:
                 return False
             self._evict(entry, self._clock.monotonic())
             return True
@@ -206,7 +206,7 @@ class Store:
             new = Entry(entry.state, entry.job_id, now)
             new.record = NOTHING if entry.is_placeholder else entry.record.supersede()
             new.told = new.record  # a failure from before is not told any more
-            new.was_read = entry.was_read
+            new.read_again = entry.read_again
             new.read_at = entry.read_at
             entry.state.entries[entry.job_id] = new
             self._order.put(new)

@@ -206,8 +206,8 @@ MUTATIONS = [
     ),
     Mutation(
         "read_order.py",
-        "if may_go and not entry.was_read:",
-        "if not entry.was_read:",
+        "if may_go and not entry.read_again:",
+        "if not entry.read_again:",
         "an entry goes before its answer was handed out",
     ),
     Mutation(
@@ -261,8 +261,8 @@ MUTATIONS = [
     ),
     Mutation(
         "poller.py",
-        "return dashboard.get_job_info(entry.job_id).stamped(sent)",
-        "return dashboard.get_job_info(entry.job_id).stamped(self._clock.now())",
+        "self._notifier.tell(entry, self._outcomes.answer(entry, outcome, sent))",
+        "self._notifier.tell(entry, self._outcomes.answer(entry, outcome, self._clock.now()))",
         "fetched_at is when the reply came",
     ),
     # 8. Every removal has one cause.

@@ -162,7 +162,7 @@ class CheckedCache(RuleBasedStateMachine):
         for key in gone:
             if stats.evicted > self.removals[0]:
                 entry = self.known[key]
-                assert entry.handed_out is entry.record, "evicted before its outcome was shown"
+                assert entry.read_record is entry.record, "evicted before its outcome was shown"
             self.watch.removed(key)
             self.watch.may_be_early(key)
         self.known, self.removals = now, removals
