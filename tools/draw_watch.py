@@ -89,7 +89,7 @@ def _well() -> Board:
 def _away() -> Board:
     """The same a while later: the dashboard refuses connections."""
     board = _well()
-    refused = DashboardUnavailable(f"GET {_URL}/api/jobs/: Connection refused", url=_URL)
+    refused = DashboardUnavailable(f"GET {_URL}: Connection refused", url=_URL)
     for job in _jobs():
         seen = job.snapshot()
         if seen.retry_after is not None:

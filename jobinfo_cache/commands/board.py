@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jobinfo_cache import JobSnapshot
 from jobinfo_cache.commands.output import one_line
-from jobinfo_cache.commands.watched import WatchedJob
+from jobinfo_cache.commands.watched import WatchedJob, reason
 
 __all__ = ["Board", "Page", "Row", "span"]
 
@@ -121,5 +121,5 @@ def _health(live: Sequence[WatchedJob], failing: Sequence[WatchedJob], now: floa
 def _trouble(failing: Sequence[WatchedJob]) -> str:
     for job in failing:
         if job.snapshot is not None and job.snapshot.error is not None:
-            return one_line(str(job.snapshot.error))
+            return reason(job.snapshot.error)
     return ""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jobinfo_cache import JobNotFound, JobSnapshot
+from jobinfo_cache import DashboardError, JobNotFound, JobSnapshot
 from jobinfo_cache.commands.output import one_line
 
-__all__ = ["WatchedJob"]
+__all__ = ["WatchedJob", "reason"]
 
 _NOT_KNOWN = "-"
 _NOT_FOUND = "NOT FOUND"
@@ -98,10 +98,16 @@ class WatchedJob:
             return ""
         info, error = self.snapshot.info, self.snapshot.error
         if error is not None and with_error:
-            text = f"{error.kind}: {error}"
+            text = f"{error.kind}: {reason(error)}"
         else:
             text = "" if info is None else info.message or ""
         return one_line(" ".join(text.split()))
+
+
+def reason(error: DashboardError) -> str:
+    """What went wrong, without what was asked; safe to show."""
+    _, _, without_url = str(error).partition(f" {error.url}: ")
+    return one_line(without_url or str(error))
 
 
 def _status(snapshot: JobSnapshot) -> str:

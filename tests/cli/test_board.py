@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from jobinfo_cache import DashboardUnavailable
 from jobinfo_cache.commands.board import Board, Page, span
 from tests.cli.snapshots import NOW, make_snapshot
 from tests.support import not_found, unavailable
@@ -96,6 +97,23 @@ def test_dashboard_that_is_away() -> None:
     assert page.health == "away for 6s, asked again in 6s"
     assert page.trouble == "refused"
     assert [(row.message, row.failures) for row in page.rows[:2]] == [("busy", "3")] * 2
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (f"GET {URL}/api/jobs/a: 503 Service Unavailable", "503 Service Unavailable"),
+        ("out of order", "out of order"),
+        (f"GET {URL}/api/jobs/a: ", f"GET {URL}/api/jobs/a: "),
+    ],
+    ids=["usual", "no url", "no reason"],
+)
+def test_reason_of_the_trouble(message: str, shown: str) -> None:
+    """The trouble is told without what was asked, if there is anything else to tell."""
+    board = _board("a")
+    error = DashboardUnavailable(message, url=f"{URL}/api/jobs/a")
+    board.see(make_snapshot("a", error=error, failures=1), now=0.0)
+    assert board.page(rows=1, now=0.0).trouble == shown
 
 
 def test_dashboard_that_came_back() -> None:
