@@ -3,8 +3,8 @@
 What a page may hold:
 
 - A Python block after a line that ends in "`name.py`:" is saved under that name.
-- All other Python blocks of a section are one program, run when the section ends. It must print
-  the `text` blocks that follow them, and nothing else.
+- All other Python blocks of a section are one program. It must print the `text` blocks that
+  follow them, and nothing else. One interpreter runs the programs of a page, at its end.
 - In a `console` block the lines after "$ " are run, but for those in `NOT_RUN`, and must print
   what follows. What runs until Ctrl-C goes on in the background, until the page ends.
 
@@ -14,6 +14,7 @@ Port 8265 is another one, which is free. Files and commands share one directory 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -31,7 +32,16 @@ __all__ = ["PageRun", "run_page"]
 #: What prepares the reader's machine; the tests have such a machine.
 NOT_RUN = ("git ", "pip ", "kubectl ", "python3 -m venv ", ". .venv/bin/activate", "cd ", "make ")
 BACKGROUND = ("jobinfo-cache simulate ",)
-TIMEOUT = 25.0  # seconds for one program; only a program that hangs uses them up
+TIMEOUT = 25.0  # seconds for one process; only one that hangs uses them up
+
+_MARK = "\x1e\n"  # between the outputs of two programs
+_RUN_ALL = f"""
+import json, sys
+for code in json.load(sys.stdin):
+    exec(compile(code, "<example>", "exec"), {{"__name__": "__main__"}})
+    sys.stdout.write({_MARK!r})
+    sys.stdout.flush()
+"""
 
 _PIECE = re.compile(
     r"^```(?P<language>\w+)\n(?P<body>.*?)^```$|^##? [^\n]*$", re.DOTALL | re.MULTILINE
@@ -45,7 +55,8 @@ class PageRun:
 
     directory: Path
     port: int
-    programs: int = 0
+    compared: int = 0
+    _programs: list[tuple[str, str]] = field(default_factory=list)  # code, and what it prints
     _code: str = ""
     _output: str = ""
     _background: list[subprocess.Popen[str]] = field(default_factory=list)
@@ -68,6 +79,7 @@ class PageRun:
                 self._python(body, _SAVED_AS.search(between))
             may_be_output = language == "python"
         self._end_section()
+        self._run_programs()
 
     def close(self) -> None:
         """End what runs in the background, as Ctrl-C does."""
@@ -82,16 +94,22 @@ class PageRun:
             (self.directory / saved_as[1]).write_text(body, encoding="utf-8")
 
     def _end_section(self) -> None:
-        code, output, self._code, self._output = self._code, self._output, "", ""
-        if code:
-            self._check(code, [sys.executable, "-c", code], output)
+        if self._code:
+            self._programs.append((self._code, self._output))
+        self._code = self._output = ""
+
+    def _run_programs(self) -> None:
+        codes = json.dumps([code for code, _ in self._programs])
+        printed = self._run([sys.executable, "-c", _RUN_ALL], codes).split(_MARK)
+        for (code, output), text in zip(self._programs, printed, strict=False):
+            self._compare(code, output, text)
 
     def _console(self, body: str) -> None:
         for command, output in _commands(body):
             if command.startswith(BACKGROUND):
                 self._start(command, output)
             elif not command.startswith(NOT_RUN):
-                self._check(command, shlex.split(command), output)
+                self._compare(command, output, self._run(shlex.split(command)))
 
     def _start(self, command: str, output: str) -> None:
         process = subprocess.Popen(
@@ -106,21 +124,22 @@ class PageRun:
         printed = "".join(process.stdout.readline() for _ in output.splitlines())
         self._compare(command, output, printed)
 
-    def _check(self, example: str, command: list[str], output: str) -> None:
+    def _run(self, command: list[str], stdin: str = "") -> str:
         done = subprocess.run(
             command,
             cwd=self.directory,
             env=_environment(),
+            input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=TIMEOUT,
             check=False,
         )
-        self._compare(example, output, done.stdout)
+        return done.stdout
 
     def _compare(self, example: str, expected: str, printed: str) -> None:
-        self.programs += 1
+        self.compared += 1
         assert re.fullmatch(_pattern(expected), printed), (
             f"this example:\n{example}\nshall print:\n{expected}\nbut prints:\n{printed}"
         )
@@ -134,7 +153,7 @@ def run_page(page: Path) -> int:
             run.run(page.read_text(encoding="utf-8"))
         finally:
             run.close()
-    return run.programs
+    return run.compared
 
 
 def _commands(body: str) -> Iterator[tuple[str, str]]:

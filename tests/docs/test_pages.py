@@ -8,11 +8,20 @@ import pytest
 
 from tests.docs.pages import run_page
 
+pytestmark = pytest.mark.timeout(120)  # a page starts up to a dozen interpreters
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 #: The pages whose examples are run as they stand, and how many those are.
 PAGES = {
+    "index.md": 1,
     "tutorial/first-controller.md": 7,
+    "how-to/always-pending.md": 13,
+    "how-to/reconcile-loop.md": 1,
+    "how-to/shutdown.md": 3,
+    "how-to/testing.md": 1,
+    "how-to/tokens.md": 3,
+    "how-to/tuning.md": 3,
 }
 
 
