@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobinfo_cache.testing import SimulatedDashboard
-from tests.apps.tmux import Tmux, tmux
+from tests.apps.tmux import COMMAND, Tmux, tmux
 
 pytestmark = pytest.mark.apps
 
@@ -140,6 +140,15 @@ def test_suspended_and_taken_up_again(window: Tmux, dashboard: SimulatedDashboar
     window.press("q")
     lines = window.wait_until(lambda lines: lines[0] == "42 of them")
     assert any("1 RUNNING" in line for line in lines)
+
+
+def test_in_the_background(window: Tmux, dashboard: SimulatedDashboard) -> None:
+    """In the background it draws nothing over what the shell shows: there are lines."""
+    dashboard.add_job("job", status="SUCCEEDED")
+    window.enter(f"clear; {COMMAND} watch --url {dashboard.url} & wait; echo code=$?")
+    lines = window.wait_for("code=0")
+    assert any(line.split()[1:] == ["job", "SUCCEEDED"] for line in lines)
+    assert not any("1 of 1 ended" in line for line in lines)
 
 
 def test_hostile_texts(window: Tmux, dashboard: SimulatedDashboard) -> None:

@@ -16,7 +16,7 @@ from tests.cli.programs import environment
 
 LIMIT = 25.0  # seconds; only a failure uses them up
 _LOOK = 0.05  # seconds; tmux has no event for what is on a screen
-_COMMAND = shlex.join([sys.executable, "-m", "jobinfo_cache"])
+COMMAND = shlex.join([sys.executable, "-m", "jobinfo_cache"])
 
 
 class Tmux:
@@ -42,7 +42,7 @@ class Tmux:
 
     def command(self, *arguments: str) -> None:
         """Have the shell run `jobinfo-cache`, and print its exit code after it."""
-        self.enter(f"clear; {_COMMAND} {shlex.join(arguments)}; echo code=$?")
+        self.enter(f"clear; {COMMAND} {shlex.join(arguments)}; echo code=$?")
 
     def press(self, key: str) -> None:
         """Press a key, by the name that tmux has for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +116,17 @@ def test_terminal_for_lines(variables: dict[str, str], dashboard: SimulatedDashb
     """Without colours, on a dumb terminal, or in another encoding there are lines."""
     dashboard.set_status("job", "SUCCEEDED")
     with terminal(*_watch(dashboard), **variables) as screen:
+        assert screen.end() == Exit.OK
+        assert "\x1b" not in screen.text
+        assert screen.text.split()[1:] == ["job", "SUCCEEDED"]
+
+
+def test_no_rich(tmp_path: Path, dashboard: SimulatedDashboard) -> None:
+    """Without rich there are lines, and no complaint."""
+    hiding = "import sys\nsys.modules['rich'] = None\n"
+    (tmp_path / "sitecustomize.py").write_text(hiding, encoding="utf-8")
+    dashboard.set_status("job", "SUCCEEDED")
+    with terminal(*_watch(dashboard), PYTHONPATH=str(tmp_path)) as screen:
         assert screen.end() == Exit.OK
         assert "\x1b" not in screen.text
         assert screen.text.split()[1:] == ["job", "SUCCEEDED"]
