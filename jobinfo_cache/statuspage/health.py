@@ -39,9 +39,10 @@ class Health:
         pool, now = engine.pool.stats(), engine.clock.monotonic()
         if not pool.queued or pool.handled != self._begun:
             self._begun, self._moved_at = pool.handled, now
-        if now - self._moved_at <= _GRACE + self._longest_deadline():
+        still = now - self._moved_at
+        if still <= _GRACE or still <= _GRACE + self._longest_deadline():
             return None
-        return f"no worker has begun a turn for {now - self._moved_at:.0f} s"
+        return f"no worker has begun a turn for {still:.0f} s"
 
     def _longest_deadline(self) -> float:
         states = self._engine.store.clusters()

@@ -167,7 +167,7 @@ async def gather(cache: JobInfoCache, *, query: str = "", limit: int) -> Overvie
         stats=cache.stats(),
         statuses={
             printable(status, _LONGEST): count
-            for status, count in survey.statuses.most_common(_MOST_STATUSES)
+            for status, count in sorted(survey.statuses.most_common(_MOST_STATUSES))
         },
         query=query,
         limit=limit,

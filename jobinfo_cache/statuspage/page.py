@@ -9,7 +9,14 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from jobinfo_cache._version import __version__
-from jobinfo_cache.statuspage.overview import ClusterRow, JobRow, Overview, pause, slices
+from jobinfo_cache.statuspage.overview import (
+    NO_ANSWER,
+    ClusterRow,
+    JobRow,
+    Overview,
+    pause,
+    slices,
+)
 
 __all__ = ["render"]
 
@@ -101,8 +108,7 @@ def _summary(overview: Overview) -> Iterator[str]:
 def _figures(overview: Overview) -> Iterator[tuple[str, str]]:
     stats = overview.stats
     others = stats.reads_pending + stats.reads_stale + stats.reads_failed
-    yield "jobs", f"{stats.entries:,}"
-    yield "live", f"{stats.live:,}"
+    yield "live jobs", f"{stats.live:,} of {stats.entries:,}"
     yield "oldest live answer", _seconds(stats.oldest_age)
     yield "workers busy", f"{stats.workers_busy} of {stats.workers}"
     yield "clusters waiting", f"{stats.queued:,}"
@@ -160,11 +166,16 @@ def _job(row: JobRow, now: datetime) -> Sequence[str]:
     return (
         escape(row.job_id) + _small(other_id or ""),
         escape(f"{row.namespace}/{row.cluster}"),
-        _NOTHING if row.status is None else _status(row.status) + _small(_reason(row)),
-        _seconds(row.age) + _small("" if row.fresh or row.age is None else "too old"),
+        NO_ANSWER if row.status is None else _status(row.status) + _small(_reason(row)),
+        _seconds(row.age) + _small("too old" if _is_stale(row) else ""),
         _duration(row, now),
         _trouble(row, now),
     )
+
+
+def _is_stale(row: JobRow) -> bool:
+    """True for an answer that reads refuse although the polls do not fail."""
+    return row.age is not None and not row.fresh and row.error is None
 
 
 def _reason(row: JobRow) -> str:

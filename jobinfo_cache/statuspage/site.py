@@ -138,8 +138,8 @@ class StatusPage:
             from prometheus_client.exposition import choose_encoder
 
             from jobinfo_cache.metrics import JobInfoCollector
-        except ImportError as error:
-            raise Refusal(404, str(error)) from None
+        except ImportError:
+            raise Refusal(404, "needs the extra: pip install 'jobinfo-cache[prometheus]'") from None
         if self._registry is None:
             self._registry = CollectorRegistry()
             self._registry.register(JobInfoCollector(self._cache))

@@ -32,6 +32,7 @@ _DEADLINE = 10.0  # seconds for a whole visit, from its connection to the last b
 _MOST_VISITS = 64  # at a time; then the one that began first, most likely a hanging one, is cut
 _LONGEST_HEAD = 16_384  # bytes
 _MOST_PARAMETERS = 10
+_ACCEPT_RETRY = 1.0  # seconds
 _HEAD_END = b"\r\n\r\n"
 
 
@@ -81,6 +82,7 @@ class WebServer:
         headers: Mapping[str, str],
         name: str,
     ) -> None:
+        listener.setblocking(False)
         self._listener = listener
         self._respond = respond
         self._headers = headers
@@ -124,50 +126,82 @@ class WebServer:
             self._loop.close()
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(self._admit, sock=self._listener, limit=_LONGEST_HEAD)
+        self._listen()
         await self._stopped.wait()
-        server.close()
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0)  # in which the sockets are closed
+        self._loop.remove_reader(self._listener)
+        self._listener.close()
+        while self._visits:
+            for visit in self._visits:
+                visit.cancel()
+            await asyncio.wait(self._visits)
 
-    def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _listen(self) -> None:
+        if not self._stopped.is_set():
+            self._loop.add_reader(self._listener, self._admit)
+
+    def _admit(self) -> None:
+        """Let one visitor in."""
+        try:
+            connection, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return  # the visitor has gone again
+        except OSError as error:  # most likely there are too many open files
+            log.warning("no visitor can be let in for a while", error=str(error))
+            self._loop.remove_reader(self._listener)
+            self._loop.call_later(_ACCEPT_RETRY, self._listen)
+            return
+        connection.setblocking(False)
         if len(self._visits) >= _MOST_VISITS:
             next(iter(self._visits)).cancel()
-        visit = self._loop.create_task(self._visit(reader, writer))
+        visit = self._loop.create_task(self._visit(connection))
         self._visits[visit] = None
 
         def end(visit: asyncio.Task[None]) -> None:
             del self._visits[visit]
-            writer.transport.abort()  # here, as a task that is cancelled early never begins
+            connection.close()  # here, as a task that is cancelled early never begins
 
         visit.add_done_callback(end)
 
-    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _visit(self, connection: socket.socket) -> None:
         # What is suppressed: the visitor has gone, or is too slow.
-        with contextlib.suppress(OSError, EOFError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._answer(reader, writer), _DEADLINE)
+        with contextlib.suppress(OSError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._answer(connection), _DEADLINE)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, connection: socket.socket) -> None:
         is_head = False
         try:
-            request = _parsed(await reader.readuntil(_HEAD_END))
+            head = await self._head(connection)
+            if head is None:
+                return
+            request = _parsed(head)
             is_head = request.method == "HEAD"
             response = await self._respond(request)
         except Refusal as refusal:
             response = refusal.response
-        except asyncio.LimitOverrunError:
-            response = Refusal(431, "the head of the request is too long").response
-        except (OSError, EOFError):
+        except OSError:
             raise
         except Exception as fault:
             log.warning("the status page could not be made", exc_info=fault)
             response = Refusal(500, "the page could not be made; the log says why").response
-        await _send(writer, [self._head(response), *(() if is_head else response.body)])
+        parts = [self._written(response), *(() if is_head else response.body)]
+        for part in parts:
+            await self._loop.sock_sendall(connection, part)
+        connection.shutdown(socket.SHUT_WR)  # `close` says nothing while a child has a copy
 
-    def _head(self, response: Response) -> bytes:
+    async def _head(self, connection: socket.socket) -> bytes | None:
+        """The head of the request, without its end; None if the visitor goes before that."""
+        received = bytearray()
+        while (end := received.find(_HEAD_END)) < 0 and len(received) < _LONGEST_HEAD:
+            part = await self._loop.sock_recv(connection, _LONGEST_HEAD)
+            if not part:
+                return None
+            received += part
+        if not 0 <= end < _LONGEST_HEAD:
+            raise Refusal(431, "the head of the request is too long")
+        return bytes(received[:end])
+
+    def _written(self, response: Response) -> bytes:
+        """The head of the response."""
         headers = {
             "Content-Type": response.content_type,
             "Content-Length": str(sum(map(len, response.body))),
@@ -179,17 +213,6 @@ class WebServer:
         lines = [f"HTTP/1.1 {response.status} {phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
-
-
-async def _send(writer: asyncio.StreamWriter, parts: Sequence[bytes]) -> None:
-    """Send all, and end the connection."""
-    writer.transport.set_write_buffer_limits(high=0)  # so that `drain` waits for the last byte
-    for part in parts:
-        writer.write(part)
-        await writer.drain()
-    writer.write_eof()  # closing alone says nothing while a forked child has a copy
-    writer.close()
-    await writer.wait_closed()
 
 
 def _parsed(head: bytes) -> Request:
