@@ -83,7 +83,10 @@ class Adapter(HTTPAdapter):
         self, request: Any, verify: Any, cert: Any = None
     ) -> Any:
         host, _ = super().build_connection_pool_key_attributes(request, True, None)
-        return host, {"ssl_context": self._tls}
+        settings: dict[str, Any] = {"ssl_context": self._tls}
+        if host["scheme"] == "https" and self._tls is not None and not self._tls.check_hostname:
+            settings["assert_hostname"] = False  # else urllib3 checks what the context does not
+        return host, settings
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
         """Nothing to do: the TLS context knows the authorities."""
