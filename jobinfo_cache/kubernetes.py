@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import base64
-import json
-import ssl
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from requests.utils import should_bypass_proxies
-
 from jobinfo_cache import raycluster
+from jobinfo_cache.apiserver import ApiServer, ServerSettings, loads_no_status
 from jobinfo_cache.cache import JobInfoCache
 from jobinfo_cache.client import CachedDashboardClient
-from jobinfo_cache.credentials import Header
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.errors import DashboardAuthError, DashboardUnavailable
 from jobinfo_cache.model import Cluster
@@ -64,13 +59,13 @@ class DashboardClientProvider:
         official = _official_client()
         self._cache = cache
         self._settings = settings or cache.settings
-        self._api_client = official.ApiClient() if api_client is None else api_client
-        self._core = official.CoreV1Api(self._api_client)
+        api_client = official.ApiClient() if api_client is None else api_client
+        self._core = official.CoreV1Api(api_client)
+        self._server = ApiServer(api_client)
         self._use_proxy = use_kubernetes_proxy
         self._lock = threading.Lock()
         # Guarded by _lock:
         self._made: OrderedDict[object, _Made] = OrderedDict()
-        self._tls: tuple[object, bool | ssl.SSLContext] | None = None
 
     def client_for(
         self, ray_cluster: Mapping[str, Any] | None, url: str | None = None
@@ -95,7 +90,7 @@ class DashboardClientProvider:
             token = _SecretToken(self._core, cluster, self._settings.request_timeout)
         if self._use_proxy:
             address = self._proxy_url(ray_cluster, cluster)
-            origin = (address, token, *self._server_settings())
+            origin = (address, token, self._server.settings())
             dashboard = self._kept(cluster[:2], origin, self._proxied)
         else:
             address = _with_scheme(url) if url else raycluster.dashboard_url(ray_cluster)
@@ -138,55 +133,23 @@ class DashboardClientProvider:
         return DashboardClient(url, token=token, timeout=self._settings.request_timeout)
 
     def _proxied(
-        self,
-        url: str,
-        token: _SecretToken | None,
-        verify: bool | ssl.SSLContext,
-        headers: tuple[tuple[str, str], ...],
-        proxy: str | None,
+        self, url: str, token: _SecretToken | None, settings: ServerSettings
     ) -> DashboardClient:
-        sent: dict[str, Header] = dict(headers)
-        if self._api_client.configuration.api_key or _default_header(self._api_client):
-            # Not as a token: that would go on to the dashboard in the second header.
-            sent["Authorization"] = lambda: _authorization(self._api_client)
+        proxy = settings.proxy
         return DashboardClient(
             url,
             token=token,
-            headers=sent,
+            headers=self._server.sent_headers(settings),
             timeout=self._settings.request_timeout,
-            verify=verify,
+            verify=settings.verify,
             proxies={} if proxy is None else {"http": proxy, "https": proxy},
-            json_loads=_loads_no_status,
+            json_loads=loads_no_status,
         )
 
     def _proxy_url(self, ray_cluster: Mapping[str, Any], cluster: Cluster) -> str:
-        host = str(self._api_client.configuration.host).rstrip("/")
         service = raycluster.head_service(ray_cluster)
-        return f"{host}/api/v1/namespaces/{cluster.namespace}/services/{service}:dashboard/proxy"
-
-    def _server_settings(self) -> tuple[Any, ...]:
-        """What a client of the API server is made of, beside its address: equal while the same."""
-        configuration = self._api_client.configuration
-        stamp = _tls_stamp(configuration)
-        held = self._tls
-        if held is None or held[0] != stamp:
-            made = (stamp, _tls_context(configuration))  # reads files, so not under the lock
-            with self._lock:
-                if self._tls is None or self._tls[0] != stamp:
-                    self._tls = made
-                held = self._tls
-        verify = held[1]
-        own = {"user-agent", "accept", "content-type", "authorization"}
-        headers = tuple(
-            (name, value)
-            for name, value in getattr(self._api_client, "default_headers", {}).items()
-            if name.lower() not in own
-        )
-        proxy = configuration.proxy
-        no_proxy = getattr(configuration, "no_proxy", None)
-        if proxy and no_proxy and should_bypass_proxies(configuration.host, no_proxy):
-            proxy = None
-        return verify, headers, proxy or None
+        path = f"/api/v1/namespaces/{cluster.namespace}/services/{service}:dashboard/proxy"
+        return self._server.url + path
 
 
 @dataclass(frozen=True)
@@ -227,69 +190,6 @@ class _SecretToken:
         owners = [owner.uid for owner in references if owner.kind == "RayCluster"]
         if self.cluster.uid and owners and self.cluster.uid not in owners:
             raise DashboardAuthError(f"{where} is another cluster's than {self.cluster}")
-
-
-class _NamedContext(ssl.SSLContext):
-    """Asks for, and checks, another server name than the URL's."""
-
-    server_name: str | None = None
-
-    def wrap_socket(self, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
-        if self.server_name:
-            kwargs["server_hostname"] = self.server_name
-        return super().wrap_socket(*args, **kwargs)
-
-
-def _tls_stamp(configuration: Any) -> tuple[Any, ...]:
-    """Equal as long as the TLS settings and the files that they name are the same."""
-    names = ("ssl_ca_cert", "cert_file", "key_file")
-    files = [getattr(configuration, name, None) for name in names]
-    stamps = tuple((path, Path(path).stat().st_mtime_ns) for path in files if path)
-    others = ("verify_ssl", "ca_cert_data", "assert_hostname", "tls_server_name")
-    return (*stamps, *(getattr(configuration, name, None) for name in others))
-
-
-def _tls_context(configuration: Any) -> bool | ssl.SSLContext:
-    if not str(configuration.host).startswith("https:"):
-        return True
-    context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.server_name = getattr(configuration, "tls_server_name", None)
-    authorities = getattr(configuration, "ca_cert_data", None)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    elif configuration.ssl_ca_cert or authorities:
-        context.load_verify_locations(configuration.ssl_ca_cert or None, cadata=authorities or None)
-    else:
-        context.load_default_certs()
-    if configuration.assert_hostname is False:
-        context.check_hostname = False
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file or None)
-    return context
-
-
-def _authorization(api_client: Any) -> str:
-    """The API client's own Authorization, refreshed by its hook; may block as that does."""
-    for setting in api_client.configuration.auth_settings().values():
-        if setting["in"] == "header" and setting["value"]:
-            return str(setting["value"])
-    default = _default_header(api_client)
-    if default is None:
-        raise DashboardAuthError("the API client has no credentials any more")
-    return default
-
-
-def _default_header(api_client: Any) -> str | None:
-    return getattr(api_client, "default_headers", {}).get("Authorization")
-
-
-def _loads_no_status(content: bytes) -> Any:
-    """JSON, unless it is the API server's own word instead of a dashboard's."""
-    value = json.loads(content)
-    if isinstance(value, dict) and value.get("kind") == "Status" and "apiVersion" in value:
-        raise ValueError("a Status of the API server")
-    return value
 
 
 def _with_scheme(url: str) -> str:

@@ -57,7 +57,7 @@ def head_service(ray_cluster: Mapping[str, Any]) -> str:
     if _shortened(full) != full:
         raise ValueError(
             f"RayCluster {cluster_of(ray_cluster)} has no status.head.serviceName yet, and its name"
-            f" is too long to tell what the service will be called"
+            " is changed for the service's, so that it cannot be told from others"
         )
     return full
 
@@ -68,8 +68,8 @@ def dashboard_port(ray_cluster: Mapping[str, Any]) -> int:
     if told:
         return _port(ray_cluster, told)
     pod = _part(ray_cluster, "spec", "headGroupSpec", "template", "spec")
-    for container in pod.get("containers") or []:
-        for port in container.get("ports") or []:
+    for container in _items(pod, "containers"):
+        for port in _items(container, "ports"):
             if port.get("name") == "dashboard":
                 return _port(ray_cluster, port.get("containerPort"))
     return _DASHBOARD_PORT
@@ -96,6 +96,12 @@ def _part(resource: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
         inner = resource.get(name)
         resource = inner if isinstance(inner, Mapping) else {}
     return resource
+
+
+def _items(resource: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The mappings in that list; none where there is no list."""
+    items = resource.get(name)
+    return [each for each in items if isinstance(each, Mapping)] if isinstance(items, list) else []
 
 
 def _shortened(name: str) -> str:

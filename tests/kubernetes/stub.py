@@ -15,6 +15,8 @@ import requests
 
 #: A certificate for 127.0.0.1 that signs itself, with its key.
 CERTIFICATE = Path(__file__).parents[1] / "http" / "localhost.pem"
+#: Another one, for the name "kubernetes.test" only.
+NAMED_CERTIFICATE = Path(__file__).with_name("named.pem")
 
 
 class StubApiServer:
@@ -24,7 +26,13 @@ class StubApiServer:
     patches it refuses the first `conflicts`, and keeps the others.
     """
 
-    def __init__(self, token: str = "api-token", *, client_certificate: bool = False) -> None:
+    def __init__(
+        self,
+        token: str = "api-token",
+        *,
+        client_certificate: bool = False,
+        certificate: Path = CERTIFICATE,
+    ) -> None:
         self.token = token
         self.secrets: dict[str, dict[str, Any]] = {}
         self.services: dict[str, str] = {}
@@ -59,7 +67,7 @@ class StubApiServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(CERTIFICATE)
+        context.load_cert_chain(certificate)
         if client_certificate:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(CERTIFICATE)

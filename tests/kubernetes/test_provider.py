@@ -95,6 +95,38 @@ class TestClients:
             "http://10.0.0.2:8265",
         ]
 
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            {},
+            {"spec": None, "status": None},
+            {"spec": {"authOptions": None}, "status": {"head": None, "endpoints": None}},
+        ],
+        ids=["absent", "null", "nulls inside"],
+    )
+    def test_cluster_without_a_status_is_where_the_operator_will_put_it(
+        self, server: StubApiServer, rest: dict[str, Any]
+    ) -> None:
+        """Whatever is missing or null, both modes know the address, and ask for no token."""
+        resource = {"metadata": make_cluster()["metadata"], **rest}
+        urls = [
+            make_provider(server, proxy=proxy).client_for(resource).url  # type: ignore[union-attr]
+            for proxy in (False, True)
+        ]
+
+        service = "/api/v1/namespaces/ns/services/one-head-svc:dashboard/proxy"
+        assert urls == ["http://one-head-svc.ns.svc:8265", server.url + service]
+        assert server.asked == []
+
+    def test_long_name_without_a_status_is_refused(self, server: StubApiServer) -> None:
+        """A service's name that may be another cluster's is never guessed; `url` needs none."""
+        provider = make_provider(server)
+        resource = {"metadata": {"namespace": "ns", "name": "a" + "x" * 62, "uid": "u1"}}
+        with pytest.raises(ValueError, match=r"no status\.head\.serviceName"):
+            provider.client_for(resource)
+
+        assert provider.client_for(resource, "http://127.0.0.1:1") is not None
+
     @pytest.mark.parametrize("proxy", [False, True])
     def test_without_a_cluster_it_is_a_plain_client(
         self, server: StubApiServer, dashboard: SimulatedDashboard, proxy: bool
@@ -202,6 +234,22 @@ class TestToken:
             assert client.wait("a", timeout=15).status == "SUCCEEDED"
             assert provider._cache.close()
 
+    def test_long_names_that_end_alike_do_not_share_a_token(self, server: StubApiServer) -> None:
+        """Both have the same Secret's name: the one that does not own it gets no token at all."""
+        names = ["a" + "x" * 62, "b" + "x" * 62]
+        server.add_secret("ns/" + "x" * 50, "u1", auth_token="first")
+        provider = make_provider(server)
+        with SimulatedDashboard(token="first") as dashboard:
+            dashboard.add_job("a", status="RUNNING")
+            owner, other = (
+                provider.client_for(make_cluster(name, uid, token=True), dashboard.url)
+                for name, uid in zip(names, ["u1", "u2"], strict=True)
+            )
+            assert owner.get_job_info("a").status == "RUNNING"
+            with pytest.raises(DashboardAuthError, match="another cluster's"):
+                other.get_job_info("a")
+            owner.close()
+
     @pytest.mark.parametrize(
         ("secret", "words"),
         [
@@ -287,7 +335,7 @@ class TestProxy:
         def refresh(configuration: Any) -> None:
             configuration.api_key["BearerToken"] = "Bearer rotated"
 
-        provider._api_client.configuration.refresh_api_key_hook = refresh
+        provider._server._api_client.configuration.refresh_api_key_hook = refresh
 
         assert client.get_job_info("a").status == "RUNNING"
         assert client is provider.client_for(make_cluster())
@@ -312,7 +360,7 @@ class TestProxy:
     def test_certificate_that_nobody_trusts_is_refused(self, server: StubApiServer) -> None:
         """Without the API client's authorities there is no connection."""
         provider = make_provider(server, proxy=True)
-        provider._api_client.configuration.ssl_ca_cert = None
+        provider._server._api_client.configuration.ssl_ca_cert = None
         with pytest.raises(DashboardUnavailable, match=r"(?i)certificate"):
             provider.client_for(make_cluster()).get_job_info("a")
 

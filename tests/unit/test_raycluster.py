@@ -29,6 +29,8 @@ METADATA = {"namespace": "ns", "name": "one", "uid": "u1"}
         {"status": {"head": {"serviceName": ""}, "endpoints": {"dashboard": ""}}},
         {"spec": {"headGroupSpec": {"template": {"spec": {"containers": None}}}}},
         {"spec": {"headGroupSpec": {"template": {"spec": {"containers": [{"ports": None}]}}}}},
+        {"spec": {"headGroupSpec": {"template": {"spec": {"containers": [None]}}}}},
+        {"spec": {"headGroupSpec": {"template": {"spec": {"containers": [{"ports": [None]}]}}}}},
     ],
 )
 def test_what_is_missing_or_null_is_as_the_operator_will_make_it(resource: dict[str, Any]) -> None:
@@ -67,10 +69,11 @@ def test_own_service_name_and_port_are_taken_from_the_spec() -> None:
     assert dashboard_url({"metadata": METADATA, "spec": spec}) == "http://mine.ns.svc:8266"
 
 
-def test_shortened_service_name_is_never_guessed() -> None:
-    """Two long names may end alike: without a status there is no address, not a wrong one."""
-    metadata = {"namespace": "ns", "name": "a" + "x" * 62}
-    with pytest.raises(ValueError, match="too long to tell"):
+@pytest.mark.parametrize("name", ["a" + "x" * 62, "x" * 42, "1st"])
+def test_changed_service_name_is_never_guessed(name: str) -> None:
+    """Two names may become the same: without a status there is no address, not a wrong one."""
+    metadata = {"namespace": "ns", "name": name}
+    with pytest.raises(ValueError, match="cannot be told from others"):
         head_service({"metadata": metadata})
     status = {"head": {"serviceName": "svc"}}
     assert head_service({"metadata": metadata, "status": status}) == "svc"
