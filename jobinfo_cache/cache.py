@@ -95,9 +95,7 @@ class JobInfoCache:
         live = [record for record in records if not record.is_terminal]
         asked = [record.info_at for record in live if record.info is not None]
         pool = engine.pool.stats()
-        pending, stale = engine.reader.pending.value(), engine.reader.stale.value()
-        failed = engine.reader.failed.value()
-        others = pending + stale + failed + engine.reader.unmade.value()
+        reader = engine.reader
         return Stats(
             entries=len(records),
             live=len(live),
@@ -106,10 +104,10 @@ class JobInfoCache:
             workers_busy=pool.busy,
             queued=pool.queued + engine.lanes.parked,
             delayed=pool.delayed,
-            reads_hit=max(engine.reader.reads.value() - others, 0),
-            reads_pending=pending,
-            reads_stale=stale,
-            reads_failed=failed,
+            reads_hit=reader.hits.value(),
+            reads_pending=reader.pending.value(),
+            reads_stale=reader.stale.value(),
+            reads_failed=reader.failed.value(),
             polls_ok=counts.get("polls_ok", 0),
             polls_failed={kind: counts.get(f"polls_failed_{kind}", 0) for kind in _FAILURE_KINDS},
             requests_single=counts.get("requests_single", 0),

@@ -45,7 +45,7 @@ class CachedDashboardClient:
         # For the hits:
         self._find = state.entries.get
         self._monotonic = engine.clock.monotonic
-        self._count_read = engine.reader.reads.increment
+        self._count_hit = engine.reader.hits.increment
 
     @property
     def cluster(self) -> Cluster:
@@ -80,7 +80,7 @@ class CachedDashboardClient:
                 record = entry.record
                 now = self._monotonic()
                 if now <= record.fresh_until:
-                    self._count_read()
+                    self._count_hit()
                     entry.read_at = now
                     entry.read_again = True
                     if entry.read_record is not record:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 
 from jobinfo_cache._version import __version__
 from jobinfo_cache.cache import JobInfoCache
 from jobinfo_cache.durations import BOUNDS, Durations
-from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.model import Stats
 
 try:
@@ -68,13 +66,6 @@ class JobInfoCollector(Collector):
 
     def __init__(self, cache: JobInfoCache) -> None:
         self._cache = cache
-        self._hits = 0
-        self.renew()
-        renew_after_fork(self)
-
-    def renew(self) -> None:
-        """Replace the lock; a fork's child begins so."""
-        self._lock = threading.Lock()  # guards _hits
 
     def describe(self) -> Iterable[Metric]:
         """The metrics, by which a registry refuses a second collector.
@@ -94,7 +85,7 @@ class JobInfoCollector(Collector):
         for name, field, text in _COUNTERS:
             yield CounterMetricFamily(_PREFIX + name, text, value=getattr(stats, field))
         yield _oldest_age(stats)
-        yield self._reads(stats)
+        yield _reads(stats)
         yield _polls(stats)
         yield _removals(stats)
         yield from self._dashboards()
@@ -102,19 +93,6 @@ class JobInfoCollector(Collector):
         yield InfoMetricFamily(
             _PREFIX + "build", "The version of jobinfo-cache.", {"version": __version__}
         )
-
-    def _reads(self, stats: Stats) -> Metric:
-        with self._lock:
-            # Hits are what is left of all reads, and one that is under way may be taken for one
-            # first and not later; but a counter that falls looks like a restart to Prometheus.
-            hits = self._hits = max(self._hits, stats.reads_hit)
-        results = {
-            "hit": hits,
-            "pending": stats.reads_pending,
-            "stale": stats.reads_stale,
-            "failed": stats.reads_failed,
-        }
-        return _by_label("reads", "Reads by what they got.", "result", results)
 
     def _dashboards(self) -> Iterator[Metric]:
         clusters = self._cache._engine.store.clusters()  # noqa: SLF001 - the library's own
@@ -150,6 +128,16 @@ def _oldest_age(stats: Stats) -> Metric:
         value=stats.oldest_age,
         unit="seconds",
     )
+
+
+def _reads(stats: Stats) -> Metric:
+    results = {
+        "hit": stats.reads_hit,
+        "pending": stats.reads_pending,
+        "stale": stats.reads_stale,
+        "failed": stats.reads_failed,
+    }
+    return _by_label("reads", "Reads by what they got.", "result", results)
 
 
 def _polls(stats: Stats) -> Metric:

@@ -104,7 +104,6 @@ class Stats:
     `workers`, of which `workers_busy`; clusters `queued` for a worker and `delayed` until their
     time; `oldest_age`, in seconds, of the answers about live jobs (None without one);
     `capacity_exceeded`. All else counts since the cache was made. `polls_failed` is by kind.
-    `reads_hit` may be ahead by the reads that are under way in other threads, and fall again.
 
     .. versionadded:: 0.1.0
     """

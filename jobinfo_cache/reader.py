@@ -43,11 +43,10 @@ class Reader:
         self._clock = clock
         self._settings = settings
         self._start = start
-        self.reads = Counter()
+        self.hits = Counter()
         self.pending = Counter()
         self.stale = Counter()
         self.failed = Counter()
-        self.unmade = Counter()  # reads that ended before anything was read
 
     def get(
         self,
@@ -71,6 +70,7 @@ class Reader:
             self._ask(entry, oldest)
             raise self._try_again(entry, "stale")
         assert record.info is not None
+        self.hits.increment()
         entry.read_record = record
         return record.info
 
@@ -96,6 +96,8 @@ class Reader:
         if not _is_fresh(record, oldest) and record.error_at < oldest:
             self.stale.increment()
             self._ask(entry, oldest)
+        else:
+            self.hits.increment()
         entry.read_record = record
         return self._snapshot(entry, record, oldest, demanded)
 
@@ -113,7 +115,6 @@ class Reader:
         if self._store.is_closed:
             raise CacheClosed("the cache is closed")
         job_id = check_job_id(job_id)
-        self.reads.increment()
         entry = state.entries.get(job_id)
         if entry is None:
             return self._new_entry(state, job_id)
@@ -122,12 +123,8 @@ class Reader:
         return entry
 
     def _new_entry(self, state: ClusterState, job_id: str) -> Entry | None:
-        try:
-            self._start()
-            placed = self._store.add(state, job_id)
-        except BaseException:  # no thread, or closed meanwhile: nothing was read
-            self.unmade.increment()
-            raise
+        self._start()
+        placed = self._store.add(state, job_id)
         for entry in placed:
             self._pool.add(entry.state.cluster)
         return state.entries.get(job_id)

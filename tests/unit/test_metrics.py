@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -278,15 +277,6 @@ class TestForm:
         registry.unregister(first)
         registry.register(second)
 
-    def test_hits_never_fall(self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A look that takes a read under way for a hit is not taken back: no counter resets."""
-        core = Core(clock)
-        meter = Meter(core.cache)
-        stats = core.cache.stats()
-        looks = [replace(stats, reads_hit=hits) for hits in (5, 6, 5, 7)]
-        monkeypatch.setattr(core.cache, "stats", lambda: looks.pop(0))
-        assert [meter("reads_total", result="hit") for _ in range(4)] == [5.0, 6.0, 6.0, 7.0]
-
 
 class TestLife:
     """When it may be asked."""
@@ -316,16 +306,6 @@ class TestLife:
         core.add("a")
         core.poll()
         assert seen == [1.0]
-
-    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-    def test_child_of_a_fork_answers_although_the_lock_was_held(self, clock: FakeClock) -> None:
-        """A fork in the midst of a look leaves the child a lock that is free."""
-        collector = JobInfoCollector(Core(clock).cache)
-        with collector._lock:
-            child = os.fork()
-            if child == 0:
-                os._exit(0 if collector._lock.acquire(blocking=False) else 1)
-        assert os.waitpid(child, 0)[1] == 0
 
 
 class TestExtra:
