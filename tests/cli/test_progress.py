@@ -81,8 +81,8 @@ def test_notes_and_data_take_its_place(
         clock.advance(1.0)
         progress.show("two")
         output.data("data", {})
-    clear = "\r\x1b[K"
-    assert terminal.getvalue() == f"1 s: one{clear}note\n2 s: two{clear}"
+        clear = "\r\x1b[K"
+        assert terminal.getvalue() == f"1 s: one{clear}note\n2 s: two{clear}"
     assert capsys.readouterr().out == "data\n"
 
 
