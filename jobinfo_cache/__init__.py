@@ -17,7 +17,8 @@ from jobinfo_cache.errors import (
     TryAgain,
     WaitTimeout,
 )
-from jobinfo_cache.job import JobInfo, JobStatus
+from jobinfo_cache.job import JobInfo
+from jobinfo_cache.job_status import JobStatus
 from jobinfo_cache.model import Cluster, JobChange, JobSnapshot, Stats
 from jobinfo_cache.pool import WorkerPool
 from jobinfo_cache.settings import Settings

@@ -1,4 +1,4 @@
-"""A job as a dashboard describes it: its id, its status, and all that is known of it."""
+"""A job as a dashboard describes it: its id, and all that is known of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError
 from datetime import datetime, timedelta, timezone
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 from jobinfo_cache.errors import InvalidJobId
+from jobinfo_cache.job_status import JobStatus
 
-__all__ = ["JobInfo", "JobStatus", "check_job_id"]
+__all__ = ["JobInfo", "check_job_id"]
 
 MAX_JOB_ID_LENGTH = 1024
 _MOST_LEVELS = 100
@@ -41,53 +42,6 @@ def check_job_id(job_id: str) -> str:
 def _is_control(char: str) -> bool:
     code = ord(char)
     return code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000
-
-
-class JobStatus(str):
-    """The status of a job: its text, as the dashboard sent it. Immutable.
-
-    A text that Ray does not use today is kept and is not terminal. `str()`, `format()` and JSON
-    give the bare text. An empty text is a `ValueError`.
-
-    .. versionadded:: 0.1.0
-    """
-
-    __slots__ = ()
-
-    PENDING: ClassVar[JobStatus]
-    RUNNING: ClassVar[JobStatus]
-    STOPPED: ClassVar[JobStatus]
-    SUCCEEDED: ClassVar[JobStatus]
-    FAILED: ClassVar[JobStatus]
-
-    def __new__(cls, text: str) -> JobStatus:
-        if not isinstance(text, str) or not text:
-            raise ValueError(f"{text!r} is no status; it must be a text that is not empty")
-        return _KNOWN.get(text) or super().__new__(cls, text)
-
-    @property
-    def is_terminal(self) -> bool:
-        """True for STOPPED, SUCCEEDED and FAILED: the job has ended and changes no more."""
-        return self in _TERMINAL
-
-    def __repr__(self) -> str:
-        return f"JobStatus({super().__repr__()})"
-
-    def __copy__(self) -> JobStatus:
-        return self
-
-    def __deepcopy__(self, memo: object) -> JobStatus:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return JobStatus, (str(self),)
-
-
-_KNOWN: dict[str, JobStatus] = {}
-for _text in ("PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"):
-    _KNOWN[_text] = JobStatus(_text)
-    setattr(JobStatus, _text, _KNOWN[_text])
-_TERMINAL = frozenset({"STOPPED", "SUCCEEDED", "FAILED"})
 
 
 class JobInfo:
