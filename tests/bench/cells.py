@@ -23,9 +23,9 @@ def cell(
 CELLS = [
     cell(100, 10, "", 0, ALL, 5),
     cell(1000, 10, "", 0, ALL, 8),
-    cell(1000, 10, "hang", 1, ALL, 15),
-    cell(1000, 10, "refuse", 1, ALL, 6),
-    cell(1000, 10, "hang", 5, ALL, 8),
+    cell(1000, 10, "hang", 1, ALL, 30),
+    cell(1000, 10, "refuse", 1, "bde", 6),
+    cell(1000, 10, "hang", 5, "bde", 8),
     cell(10_000, 100, "", 0, ALL, 9),
     cell(10_000, 100, "hang", 10, "de", 36),
     cell(2000, 20, "hang", 10, "e", 12),
