@@ -99,6 +99,8 @@ class PageRun:
         self._code = self._output = ""
 
     def _run_programs(self) -> None:
+        if not self._programs:
+            return
         codes = json.dumps([code for code, _ in self._programs])
         printed = self._run([sys.executable, "-c", _RUN_ALL], codes).split(_MARK)
         for (code, output), text in zip(self._programs, printed, strict=False):
