@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +16,9 @@ from typing import Any
 
 from tests.support import TIMEOUT
 
-__all__ = ["CHROMIUM", "Browser"]
+__all__ = ["Browser"]
 
-CHROMIUM = shutil.which("chromium")
+LIMIT = 30  # seconds; only a failure uses them up
 
 _FLAGS = (
     "--headless",
@@ -34,7 +33,8 @@ _FLAGS = (
 )
 # Resolves when `what` is true; asked again at each change of the document.
 _WHEN = """
-new Promise((resolve) => {{
+new Promise((resolve, reject) => {{
+  setTimeout(() => reject(new Error("it did not become true")), {limit});
   const look = () => {{ if ({what}) {{ observer.disconnect(); resolve(true); }} }};
   const observer = new MutationObserver(look);
   observer.observe(document, {{
@@ -46,17 +46,19 @@ new Promise((resolve) => {{
 
 
 class Browser:
-    """One page of a Chromium of its own; for one thread. A context manager."""
+    """One page of a Chromium of its own; for one thread. A context manager.
 
-    def __init__(self, profile: Path) -> None:
-        assert CHROMIUM is not None
+    `program` is Chromium's path, and `profile` a directory that it may fill.
+    """
+
+    def __init__(self, program: str, profile: Path) -> None:
         commands, self._commands = os.pipe()
         answers, answers_end = os.pipe()
         # Chromium reads commands from 3 and writes answers to 4.
         pipes = f'exec "$@" 3<&{commands} 4>&{answers_end}'
         flags = [*_FLAGS, f"--user-data-dir={profile}", "about:blank"]
         self._process = subprocess.Popen(
-            ["bash", "-c", pipes, "bash", CHROMIUM, *flags],
+            ["bash", "-c", pipes, "bash", program, *flags],
             pass_fds=(commands, answers_end),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -68,6 +70,7 @@ class Browser:
         self._buffer = b""
         self._number = 0
         self._session: str | None = None
+        self._is_loaded = False
         self.console: list[str] = []  # errors and warnings of the page
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
@@ -115,16 +118,22 @@ class Browser:
         return result["result"].get("value")
 
     def when(self, what: str) -> None:
-        """Wait until the expression is true, which it may become as the document changes."""
-        self.run(_WHEN.format(what=what))
+        """Wait until the expression is true, which it may become as the document changes.
+
+        Raises `RuntimeError` when it did not for `LIMIT` seconds.
+        """
+        self.run(_WHEN.format(what=what, limit=LIMIT * 1000))
 
     def open(self, url: str) -> None:
         """Go there, and wait until all is loaded."""
+        self._is_loaded = False
         self.call("Page.navigate", url=url)
-        self.run(
-            "document.readyState === 'complete' && location.href !== 'about:blank'"
-            " || new Promise((resolve) => addEventListener('load', resolve, { once: true }))"
-        )
+        while not self._is_loaded:
+            self._note(self._next())
+
+    def type(self, text: str) -> None:
+        """Type into what has the focus."""
+        self.call("Input.insertText", text=text)
 
     def size(self, width: int, height: int, *, scale: float = 1.0) -> None:
         """Have a screen of that many CSS pixels; narrow ones are telephones."""
@@ -158,5 +167,7 @@ class Browser:
     def _note(self, event: dict[str, Any]) -> None:
         if event.get("method") == "Log.entryAdded":
             self.console.append(str(event["params"]["entry"]["text"]))
+        elif event.get("method") == "Page.loadEventFired":
+            self._is_loaded = True
         elif event.get("method") == "Runtime.exceptionThrown":
             self.console.append(str(event["params"]["exceptionDetails"]))
