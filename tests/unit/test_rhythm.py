@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -10,6 +12,7 @@ from jobinfo_cache import JobInfo, TryAgain
 from jobinfo_cache.client import CachedDashboardClient
 from jobinfo_cache.testing import FakeClock
 from tests.support import ScriptedDashboard, unavailable
+from tests.unit.crowd import Crowd, Reader
 from tests.unit.rounds import Rounds
 
 CLUSTERS = 300
@@ -127,3 +130,45 @@ class TestMoreJobsThanPlaces:
         stats = self.rounds.cache.stats()
         assert (stats.capacity_exceeded, stats.evicted) == (False, 0)
         assert min(self.answers.values()) >= self.PASSES - 2
+
+
+# By the reader's number, and the share of all readers that come before it:
+RHYTHMS: dict[str, Callable[[int, float], Reader]] = {
+    "all at once": lambda number, share: Reader(0.0),
+    "one after the other": lambda number, share: Reader(share * INTERVAL),
+    "in two groups": lambda number, share: Reader(0.0 if number % 5 else INTERVAL / 2),
+    "three times an interval": lambda number, share: Reader(share, 1.0),
+    "some seldom": lambda number, share: Reader(0.005, 1.0 if number % 4 else 15.0),
+    "all seldom": lambda number, share: Reader(share * 20.0, 20.0),
+    "a little too late": lambda number, share: Reader(share * INTERVAL, 1.01 * INTERVAL),
+    "when they are told": lambda number, share: Reader(0.0, is_obedient=True),
+    "half when they are told": lambda number, share: Reader(share, is_obedient=number % 2 == 0),
+    "of jobs that have ended": lambda number, share: Reader(share, status="SUCCEEDED"),
+    "of some that have ended": lambda number, share: Reader(
+        0.0, status="SUCCEEDED" if number % 3 else "RUNNING"
+    ),
+}
+
+
+class TestFixedPhases:
+    """Readers that come again and again at the worst moments, without any jitter."""
+
+    @pytest.mark.parametrize("jobs", [6, 8, 10, 50])
+    @pytest.mark.parametrize("rhythm", RHYTHMS.values(), ids=RHYTHMS)
+    def test_no_job_is_refused_for_long(
+        self, clock: FakeClock, rhythm: Callable[[int, float], Reader], jobs: int
+    ) -> None:
+        """With 5 places, nobody waits longer than it takes all the others to have one."""
+        readers = [rhythm(number, number / jobs) for number in range(jobs)]
+        crowd = Crowd(clock, readers, places=5, clusters=4)
+        crowd.read_for(2 * crowd.patience)
+        assert crowd.longest_wait(2 * crowd.patience) <= crowd.patience
+
+    def test_no_job_is_refused_for_ever_by_a_waiting_list_that_is_full(
+        self, clock: FakeClock
+    ) -> None:
+        """More jobs than may wait get their answers, too, though not in turn."""
+        random.seed(6)
+        crowd = Crowd(clock, [Reader(0.0)] * 25, places=1)
+        crowd.read_for(1200.0)
+        assert min(map(len, crowd.answered)) > 0

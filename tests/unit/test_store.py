@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jobinfo_cache import Cluster, JobInfo, JobNotFound, JobStatus, TryAgain
+from jobinfo_cache import Cluster, JobInfo, JobNotFound, JobStatus, TryAgain, store
 from jobinfo_cache.testing import FakeClock
 from tests.support import CLUSTER, Core, ScriptedDashboard, make_info, not_found, unavailable
 
@@ -209,6 +209,178 @@ class TestCapacity:
         assert raised.value.retry_after < 1.0
         core.poll()
         assert core.read("b").status == "SUCCEEDED"
+
+
+class TestWaiting:
+    """Jobs that were refused get a place in turn, whoever reads."""
+
+    def test_place_goes_to_the_one_refused_first(self, clock: FakeClock) -> None:
+        """A read that makes room gives the place to the job that has waited longest."""
+        core = Core(clock, cache_size=1)
+        core.add("a", "b", "c")
+        core.poll()
+        core.read("a")
+        core.add("c")
+        assert sorted(core.state.entries) == ["b"]
+        core.poll_for(3.0)
+        core.read("b")
+        core.add("d")
+
+        assert sorted(core.state.entries) == ["c"]
+
+    def test_new_job_waits_behind_the_others(self, clock: FakeClock) -> None:
+        """A job that is new does not take a free place that others wait for."""
+        core = Core(clock, cache_size=1)
+        core.add("a", "b")
+        core.client.forget("a")
+        core.add("c")
+
+        assert sorted(core.state.entries) == ["b"]
+
+    def test_one_read_fills_all_free_places(self, clock: FakeClock) -> None:
+        """Places that have become free go to as many jobs as wait, at the next read of one."""
+        core = Core(clock, cache_size=3)
+        core.add("a", "b", "c", "d", "e", "f")
+        for job_id in ("a", "b", "c"):
+            core.client.forget(job_id)
+        core.add("f")
+
+        assert sorted(core.state.entries) == ["d", "e", "f"]
+
+    def test_no_read_takes_long(self, clock: FakeClock) -> None:
+        """However many wait and however many places are free, a read looks at some only."""
+        core = Core(clock, cache_size=100)
+        core.add(*map(str, range(200)))
+        for number in range(100):
+            core.client.forget(str(number))
+        core.add("new")
+
+        assert len(core.state.entries) == store._MOST_TURNS
+
+    def test_place_of_another_cluster_is_polled(self, clock: FakeClock) -> None:
+        """The cluster of the job that gets the place is visited, whatever cluster was read."""
+        core = Core(clock, cache_size=1)
+        other = core.cache.client(ScriptedDashboard(clock).client, Cluster("ns", "two"))
+        core.add("a")
+        other.lookup("x")
+        core.poll()
+        core.read("a")
+        core.pool.take()
+        core.add("b")
+
+        assert [entry.job_id for entry in core.store.entries()] == ["x"]
+        assert core.pool.take() == [(other.cluster, 0.0)]
+
+    @pytest.mark.parametrize("outcome", ["RUNNING", not_found()], ids=["answer", "failure"])
+    def test_due_job_gives_way(self, clock: FakeClock, outcome: str | JobNotFound) -> None:
+        """A job whose outcome was handed out is not polled again while another waits: it goes."""
+        core = Core(clock, outcome, cache_size=1)
+        core.add("a")
+        core.poll()
+        core.add("b")
+        core.client.lookup("a")
+        core.poll_for(4.0)
+        assert (core.dashboard.asked, core.cache.stats().evicted) == (["a"], 1)
+        assert core.cache.stats().capacity_exceeded
+        core.add("a")
+
+        assert sorted(core.state.entries) == ["b"]
+
+    def test_due_job_whose_outcome_no_one_has_seen_stays(self, clock: FakeClock) -> None:
+        """It is polled again though another waits."""
+        core = Core(clock, cache_size=1)
+        core.add("a", "b")
+        clock.advance(core.poll() or 0.0)
+        core.poll()
+
+        assert core.cache.stats().evicted == 0
+        assert core.dashboard.asked == ["a", "a"]
+
+    def test_no_more_give_way_than_wait(self, clock: FakeClock) -> None:
+        """As many jobs give way as others wait for a place, less the places that are free."""
+        core = Core(clock, cache_size=4)
+        core.add("a", "b", "c", "d", "e", "f")
+        delay = core.poll()
+        core.client.forget("d")
+        for job_id in ("a", "b", "c"):
+            core.read(job_id)
+        clock.advance(delay or 0.0)
+        core.poll()
+
+        assert core.cache.stats().evicted == 1
+        assert len(core.dashboard.asked) == 4 + 2
+
+    @pytest.mark.parametrize("name", sorted(WRITES.keys() - {"stop"}))
+    def test_forgotten_job_waits_no_more(self, clock: FakeClock, name: str) -> None:
+        """What is forgotten, deleted or submitted anew gets no place before it is read again."""
+        core = Core(clock, cache_size=1)
+        core.add("b", "a")
+        WRITES[name](core)
+        core.client.forget("b")
+        core.add("c")
+
+        assert sorted(core.state.entries) == ["c"]
+
+    def test_forgetting_another_changes_nothing(self, clock: FakeClock) -> None:
+        """A job goes on waiting when another job, or its namesake elsewhere, is forgotten."""
+        core = Core(clock, cache_size=1)
+        other = core.cache.client(core.dashboard.client, Cluster("ns", "other", "uid"))
+        core.add("b", "a")
+        other.forget("a")
+        core.cache.forget("ns", "other")
+        core.client.forget("b")
+        core.add("c")
+
+        assert sorted(core.state.entries) == ["a"]
+
+    def test_job_whose_cluster_nobody_knows_is_passed_over(self, clock: FakeClock) -> None:
+        """Once the last client of its cluster is gone, a job is not read any more."""
+        core = Core(clock, cache_size=1)
+        core.add("a")
+        core.cache.client(core.dashboard.client, Cluster("ns", "gone")).lookup("x")
+        core.client.forget("a")
+        core.add("b")
+
+        assert sorted(core.state.entries) == ["b"]
+
+    def test_job_that_was_not_read_for_long_is_passed_over(self, clock: FakeClock) -> None:
+        """A reader that has not come back for `expiry` gets no place."""
+        core = Core(clock, cache_size=1, expiry=100.0)
+        core.add("a", "b")
+        clock.advance(50.0)
+        core.add("c")
+        clock.advance(50.0)
+        core.client.forget("a")
+        core.add("d")
+
+        assert sorted(core.state.entries) == ["c"]
+
+    def test_place_expires_after_the_read(self, clock: FakeClock) -> None:
+        """Its entry goes `expiry` after the job was read, not after it got its place."""
+        core = Core(clock, cache_size=1, expiry=100.0)
+        core.add("a", "b")
+        clock.advance(60.0)
+        core.client.forget("a")
+        core.add("c")
+        assert sorted(core.state.entries) == ["b"]
+        clock.advance(40.0)
+        core.engine.cleanup.sweep()
+
+        assert core.state.entries == {}
+
+    @pytest.mark.parametrize("end", ["excess", "close"])
+    def test_nobody_waits_after(self, clock: FakeClock, end: str) -> None:
+        """When the capacity is not exceeded any more, and after `close`, no job is remembered."""
+        core = Core(clock, cache_size=1, expiry=100.0)
+        core.add("a", "b")
+        assert len(core.store._waiting) == 1
+        if end == "close":
+            core.store.close()
+        else:
+            clock.advance(100.0)
+            core.engine.cleanup.sweep()
+
+        assert len(core.store._waiting) == 0
 
 
 class TestExpiry:
