@@ -65,6 +65,7 @@ class FakeApi:
     def create(self, plural: str, kind: str, name: str, **parts: Any) -> None:
         """Make a resource in the namespace "default"."""
         metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}"}
+        metadata["resourceVersion"] = "1"  # kopf tests it before it adds its finalizer
         metadata |= parts.pop("metadata", {})
         body = {"apiVersion": "ray.io/v1", "kind": kind, "metadata": metadata, **parts}
         self._ask("POST", plural, body)

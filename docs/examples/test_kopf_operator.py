@@ -39,7 +39,12 @@ def running(api: FakeApi, program: str, place: Path) -> Iterator[Path]:
 
 
 def status_of(api: FakeApi, name: str) -> str:
-    return str((api.get("rayjobs", name).get("status") or {}).get("jobStatus", ""))
+    annotations = api.get("rayjobs", name)["metadata"].get("annotations") or {}
+    return str(annotations.get("example.com/ray-status", ""))
+
+
+def finalizers_of(api: FakeApi, name: str) -> list[str]:
+    return api.get("rayjobs", name)["metadata"].get("finalizers") or []
 
 
 @pytest.fixture
@@ -58,15 +63,19 @@ def dashboard(api: FakeApi) -> Iterator[SimulatedDashboard]:
 def test_timer_follows_each_job_to_its_end_and_is_quiet(
     api: FakeApi, dashboard: SimulatedDashboard, eventually: Wait, tmp_path: Path
 ) -> None:
-    """Statuses come out right, and no handler fails (the fake server does: it lacks a lot)."""
+    """Statuses come out right, no handler fails (the fake server does: it lacks a lot), and
+    kopf's finalizer goes with the end of a job.
+    """
     with running(api, "operator_with_timer.py", tmp_path) as log:
         eventually(lambda: all(status_of(api, name) == "RUNNING" for name in "abc"))
+        assert finalizers_of(api, "a")
         ends = ["SUCCEEDED", "FAILED", "STOPPED"]
         for name, status in zip("abc", ends, strict=True):
             dashboard.set_status(name, status)
         eventually(lambda: [status_of(api, name) for name in "abc"] == ends)
+        eventually(lambda: not finalizers_of(api, "a"))
 
-    assert "failed temporarily" not in log.read_text(encoding="utf-8")
+    assert "[default/" not in log.read_text(encoding="utf-8")
 
 
 def test_errors_work_too_and_are_noisy(

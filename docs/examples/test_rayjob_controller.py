@@ -12,7 +12,7 @@ from fake_api import FakeApi
 from kubernetes import client
 from rayjob_controller.controller import DASHBOARD_URL, Controller
 
-from jobinfo_cache import Settings
+from jobinfo_cache import DashboardClient, Settings
 from jobinfo_cache.commands.pulse import LIMIT, Pulse
 from jobinfo_cache.rayjob import Limits
 from jobinfo_cache.testing import SimulatedDashboard
@@ -77,6 +77,79 @@ def test_retry_gives_a_new_attempt(
         status["jobStatus"],
     ) == (2, "AppFailed", "FAILED")
     assert sum(request.method == "POST" for request in dashboard.requests) == 2
+
+
+def test_refused_submission_ends_the_job(
+    api: FakeApi, dashboard: SimulatedDashboard, eventually: Wait
+) -> None:
+    """What no later attempt can mend is a failed submission, and nothing is tried for ever."""
+    dashboard.fault("garbage", method="POST")
+    add_cluster(api, "one", dashboard.url)
+    add_job(api, "job", "one")
+    with controlling(api):
+        eventually(lambda: state_of(api, "job") == "Failed")
+
+    assert api.get("rayjobs", "job")["status"]["reason"] == "SubmissionFailed"
+    assert sum(request.method == "POST" for request in dashboard.requests) == 1
+
+
+def test_submissions_that_fail_for_long_end_the_job(
+    api: FakeApi, dashboard: SimulatedDashboard, eventually: Wait
+) -> None:
+    """A dashboard that answers but never takes the job is given up after the limit."""
+    dashboard.fault("500", method="POST")
+    add_cluster(api, "one", dashboard.url)
+    add_job(api, "job", "one")
+    with controlling(api, status_check_timeout=2.0):
+        eventually(lambda: state_of(api, "job") == "Failed")
+
+    assert api.get("rayjobs", "job")["status"]["reason"] == "SubmissionFailed"
+
+
+def test_other_controllers_jobs_are_left_alone(
+    api: FakeApi, dashboard: SimulatedDashboard, eventually: Wait
+) -> None:
+    """A RayJob of another submission mode gets neither status nor finalizer."""
+    add_cluster(api, "one", dashboard.url)
+    add_job(api, "other", "one", submissionMode="K8sJobMode")
+    add_job(api, "own", "one")
+    with controlling(api):
+        eventually(lambda: state_of(api, "own") == "Complete")
+    other = api.get("rayjobs", "other")
+
+    assert "status" not in other
+    assert "finalizers" not in other["metadata"]
+
+
+def test_cluster_that_is_not_ready_is_not_asked(
+    api: FakeApi, dashboard: SimulatedDashboard, eventually: Wait
+) -> None:
+    """A cluster may take longer to start than a dashboard may be silent: no RayJob fails of it."""
+    api.create("rayclusters", "RayCluster", "one", status={"state": "", "head": None})
+    add_job(api, "job", "one")
+    limit = 3.0
+    with controlling(api, status_check_timeout=limit, resync=1.0) as reconciles:
+        eventually(lambda: reconciles and reconciles[-1][0] - reconciles[0][1] > limit + 1.0)
+        assert state_of(api, "job") == "Initializing"
+        annotations = {DASHBOARD_URL: dashboard.url}
+        api.patch("rayclusters", "one", {"metadata": {"annotations": annotations}})
+        eventually(lambda: state_of(api, "job") == "Complete")
+
+
+def test_two_controllers_at_once_submit_one_job(
+    api: FakeApi, dashboard: SimulatedDashboard, eventually: Wait
+) -> None:
+    """While leadership changes hands both choose the same id, which a dashboard takes once."""
+    dashboard.script(pending=0.0, running=math.inf)
+    add_cluster(api, "one", dashboard.url)
+    for number in range(5):
+        add_job(api, f"job-{number}", "one")
+    with controlling(api), controlling(api):
+        eventually(lambda: all(state_of(api, f"job-{n}") == "Running" for n in range(5)))
+    with DashboardClient(dashboard.url) as client:
+        taken = {job.submission_id for job in client.list_jobs()}
+
+    assert taken == {api.get("rayjobs", f"job-{n}")["status"]["jobId"] for n in range(5)}
 
 
 def test_suspended_job_is_stopped_and_goes_on_later(
@@ -174,7 +247,9 @@ def test_two_hundred_jobs_on_twenty_clusters_of_which_two_hang(
                 )
         pulse = stack.enter_context(Pulse())
         with controlling(api, status_check_timeout=10.0, resync=30.0) as reconciles:
-            eventually(lambda: ended(api) == len(wanted), pause=3.0)  # each look is slow
+            eventually(
+                lambda: ended(api) == len(wanted), pause=1.0
+            )  # each look costs the fake server
         found = {
             name: (job["status"]["jobDeploymentStatus"], job["status"].get("reason"))
             for name, job in api.list("rayjobs").items()

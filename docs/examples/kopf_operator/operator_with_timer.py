@@ -1,33 +1,31 @@
-"""A kopf operator that keeps `status.jobStatus` of RayJobs true. Run: `kopf run -A THIS_FILE`.
-
-The cache is made in `startup`, that is in the process that runs, and closed in `cleanup`.
-"""
+"""A kopf operator that writes each RayJob's Ray status into an annotation. A look never waits."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import kopf
-from kubernetes import client, config
+from kubernetes import config
 
 from jobinfo_cache import CacheClosed, JobInfoCache, Settings
 from jobinfo_cache.kubernetes import DashboardClientProvider
 
-DASHBOARD_URL = "example.com/dashboard-url"
+STATUS = "example.com/ray-status"  # KubeRay's own operator writes `status`: keep out of it
+DASHBOARD_URL = "example.com/dashboard-url"  # on a RayCluster: where else its dashboard is
 TERMINAL = ("SUCCEEDED", "FAILED", "STOPPED")
-
-
-def is_live(status: kopf.Status, **_: Any) -> bool:
-    return status.get("jobStatus") not in TERMINAL and bool(status.get("jobId"))
 
 
 @kopf.on.startup()
 def start(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
     settings.posting.enabled = False
-    config.load_kube_config()  # in a pod: load_incluster_config()
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of each tick
+    try:
+        config.load_incluster_config()
+    except config.ConfigException:
+        config.load_kube_config()
     memo.cache = JobInfoCache(Settings.from_env())
     memo.provider = DashboardClientProvider(memo.cache)
-    memo.objects = client.CustomObjectsApi()
 
 
 @kopf.on.cleanup()
@@ -35,17 +33,30 @@ def stop(memo: kopf.Memo, **_: Any) -> None:
     memo.cache.close()
 
 
-@kopf.timer("ray.io", "v1", "rayjobs", interval=0.5, when=is_live)
+@kopf.index("ray.io", "v1", "rayclusters")
+def clusters(namespace: str, name: str, body: kopf.Body, **_: Any) -> dict[tuple[str, str], Any]:
+    return {(namespace, name): dict(body)}
+
+
+def is_live(status: kopf.Status, annotations: kopf.Annotations, **_: Any) -> bool:
+    return bool(status.get("jobId")) and annotations.get(STATUS) not in TERMINAL
+
+
+@kopf.timer("ray.io", "v1", "rayjobs", interval=1.0, when=is_live)
 def refresh(
-    namespace: str, status: kopf.Status, patch: kopf.Patch, memo: kopf.Memo, **_: Any
+    namespace: str,
+    status: kopf.Status,
+    annotations: kopf.Annotations,
+    patch: kopf.Patch,
+    memo: kopf.Memo,
+    clusters: kopf.Index[tuple[str, str], Any],
+    **_: Any,
 ) -> None:
-    cluster = memo.objects.get_namespaced_custom_object(
-        "ray.io", "v1", namespace, "rayclusters", status["rayClusterName"]
-    )
-    url = (cluster["metadata"].get("annotations") or {}).get(DASHBOARD_URL)
-    try:
-        snapshot = memo.provider.client_for(cluster, url).lookup(status["jobId"])
-    except CacheClosed:
-        return  # the operator is ending
-    if snapshot.known and snapshot.info.status != status.get("jobStatus"):
-        patch.status["jobStatus"] = str(snapshot.info.status)
+    for cluster in clusters.get((namespace, status.get("rayClusterName")), ()):
+        url = (cluster["metadata"].get("annotations") or {}).get(DASHBOARD_URL)
+        try:
+            snapshot = memo.provider.client_for(cluster, url).lookup(status["jobId"])
+        except CacheClosed:
+            return  # the operator is ending
+        if snapshot.known and snapshot.info.status != annotations.get(STATUS):
+            patch.metadata.annotations[STATUS] = str(snapshot.info.status)

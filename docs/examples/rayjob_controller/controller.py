@@ -7,7 +7,6 @@ ask a dashboard (submit, stop) is done by `Acts`, and the `Writer` talks to the 
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -21,14 +20,14 @@ from jobinfo_cache import (
     JobChange,
     JobConflict,
     JobInfoCache,
-    JobSnapshot,
     Settings,
     WorkerPool,
 )
 from jobinfo_cache.kubernetes import DashboardClientProvider
 from jobinfo_cache.raycluster import cluster_of
-from jobinfo_cache.rayjob import Action, Limits, Observation, SubmissionMode, Verdict, decide
+from jobinfo_cache.rayjob import Action, Limits, Verdict
 from rayjob_controller.acts import Acts
+from rayjob_controller.attempts import MODE, Attempts
 from rayjob_controller.store import Store
 from rayjob_controller.writer import Writer
 
@@ -64,7 +63,7 @@ class Controller:
         self._provider = DashboardClientProvider(self.cache, api_client=api_client)
         objects = client.CustomObjectsApi(api_client)
         self._namespace = namespace
-        self._limits = limits or Limits()
+        self._attempts = Attempts(limits or Limits())
         self._on_reconcile = on_reconcile
         self._queue = WorkerPool(self._timed, workers=workers, name="rayjob")
         self._acts = Acts()
@@ -77,7 +76,6 @@ class Controller:
         # while the watch still brings older versions.
         self._status: dict[str, dict[str, Any]] = {}
         self._names: dict[tuple[Cluster, str], str] = {}  # RayJobs by cluster and job id
-        self._unanswered: dict[str, datetime] = {}  # by job id
 
     def __enter__(self) -> Controller:
         self._clusters.start()
@@ -112,10 +110,8 @@ class Controller:
     def _reconcile(self, name: str) -> float | None:
         """Bring one RayJob a step on; returns in how many seconds to look again, or None."""
         job = self._jobs.get(name)
-        if job is None:
-            for uid in set(self._status) - {each["metadata"]["uid"] for each in self._jobs.all()}:
-                del self._status[uid]
-            return None
+        if job is None or not _is_ours(job):
+            return self._let_go()
         status = self._status.setdefault(job["metadata"]["uid"], dict(job.get("status") or {}))
         state = status.get("jobDeploymentStatus") or ""
         if job["metadata"].get("deletionTimestamp"):
@@ -124,16 +120,25 @@ class Controller:
             return self._suspend(job, status)
         if state in _ENDS or (state == "Suspended" and job["spec"].get("suspend")):
             return None
+        finalizers = job["metadata"].get("finalizers") or []
+        if FINALIZER not in finalizers:
+            self._put_finalizers(job, [*finalizers, FINALIZER])
+            return None  # the watch tells when it is there
         if state in ("", "Suspended", "Retrying"):
             return self._initialize(job, status)
         return self._follow(job, status)
 
+    def _let_go(self) -> None:
+        """Forget what is known of RayJobs that are gone."""
+        for uid in set(self._status) - {each["metadata"]["uid"] for each in self._jobs.all()}:
+            del self._status[uid]
+
     def _initialize(self, job: dict[str, Any], status: dict[str, Any]) -> float | None:
-        if FINALIZER not in (job["metadata"].get("finalizers") or []):
-            finalizers = [*(job["metadata"].get("finalizers") or []), FINALIZER]
-            self._writer.put(_name(job), "metadata", {"finalizers": finalizers})
-        job_id = f"{job['metadata']['name']}-{secrets.token_hex(3)}"
-        self._set(job, status, jobDeploymentStatus="Initializing", jobId=job_id, jobStatus="")
+        """Choose the attempt's job id: the same one in each process that starts from here."""
+        attempt = int(status.get("attempt") or 0) + 1
+        job_id = f"{_name(job)}-{job['metadata']['uid'][:8]}-{attempt}"
+        new = {"jobDeploymentStatus": "Initializing", "jobStatus": "", "startTime": None}
+        self._set(job, status, attempt=attempt, jobId=job_id, **new)
         return 0.0
 
     def _follow(self, job: dict[str, Any], status: dict[str, Any]) -> float | None:
@@ -146,10 +151,14 @@ class Controller:
         if self._acts.is_pending(job_id) or (is_new and self._writer.is_pending(_name(job))):
             # Their ends wake us; the id must be written before the job is submitted.
             return None
+        if is_new and not _is_ready(cluster):
+            return None  # its change wakes us
         self._names[cluster_of(cluster), job_id] = _name(job)
         snapshot = self._client(cluster).lookup(job_id)
-        verdict = self._decide(status, snapshot)
+        verdict = self._attempts.decide(status, snapshot)
         if verdict.newer_than is not None:
+            if snapshot.retry_after is None:  # it has ended, and would not be asked for again
+                self.cache.forget(self._namespace, _cluster_name(job), job_id)
             self._client(cluster).lookup(job_id, newer_than=verdict.newer_than)
         seen = {}
         if verdict.answered and snapshot.info is not None and snapshot.error is None:
@@ -168,24 +177,6 @@ class Controller:
         elif seen:
             self._set(job, status, jobDeploymentStatus="Running", **seen)
 
-    def _decide(self, status: dict[str, Any], snapshot: JobSnapshot) -> Verdict:
-        job_id, started = status["jobId"], status.get("startTime")
-        now = datetime.now(timezone.utc)
-        observation = Observation(
-            SubmissionMode.HTTP,
-            snapshot,
-            now,
-            seen=bool(status.get("jobStatus")),
-            submitted_at=datetime.fromisoformat(started) if started else None,
-            unanswered_since=self._unanswered.get(job_id),
-        )
-        verdict = decide(observation, self._limits)
-        if verdict.answered:
-            self._unanswered.pop(job_id, None)
-        else:
-            self._unanswered.setdefault(job_id, now)
-        return verdict
-
     def _end(
         self, job: dict[str, Any], status: dict[str, Any], verdict: Verdict, seen: dict[str, str]
     ) -> None:
@@ -196,8 +187,7 @@ class Controller:
             return
         failure = {"reason": verdict.reason, "message": verdict.message, "failed": failed + 1}
         if failed < int(job["spec"].get("backoffLimit") or 0):
-            retry = {"jobDeploymentStatus": "Retrying", "jobStatus": "", "startTime": None}
-            self._set(job, status, **failure, **retry)
+            self._set(job, status, jobDeploymentStatus="Retrying", **failure)
             self._queue.add(_name(job))
             return
         self._set(job, status, jobDeploymentStatus="Failed", **failure, **seen)
@@ -214,6 +204,7 @@ class Controller:
             log.info("%s was submitted before", status["jobId"])
         except DashboardError as error:
             log.warning("%s could not be submitted: %s", status["jobId"], error)
+            self._attempts.not_submitted(status["jobId"], error)
         finally:
             self._queue.add_after(_name(job), 0.05)
 
@@ -251,16 +242,21 @@ class Controller:
         if FINALIZER not in finalizers or not self._stopped(job, status):
             return None
         self._forget(job, status)
-        others = [each for each in finalizers if each != FINALIZER]
-        self._writer.put(_name(job), "metadata", {"finalizers": others or None})
+        self._put_finalizers(job, [each for each in finalizers if each != FINALIZER])
         return None
+
+    def _put_finalizers(self, job: dict[str, Any], finalizers: list[str]) -> None:
+        """Have the list written, unless it has changed since: others have finalizers too."""
+        version = job["metadata"].get("resourceVersion")
+        fields = {"finalizers": finalizers or None, "resourceVersion": version}
+        self._writer.put(_name(job), "metadata", fields)
 
     def _forget(self, job: dict[str, Any], status: dict[str, Any]) -> None:
         """By name: the cluster may be gone."""
         job_id = status.get("jobId")
         if job_id:
             self.cache.forget(self._namespace, _cluster_name(job), job_id)
-            self._unanswered.pop(job_id, None)
+            self._attempts.forget(job_id)
             for key in [key for key in self._names if key[1] == job_id]:
                 del self._names[key]
 
@@ -278,6 +274,17 @@ class Controller:
 
 def _name(job: dict[str, Any]) -> str:
     return str(job["metadata"]["name"])
+
+
+def _is_ours(job: dict[str, Any]) -> bool:
+    """Whether it is for this controller to submit."""
+    return bool(job["spec"].get("submissionMode", MODE.value) == MODE.value)
+
+
+def _is_ready(cluster: dict[str, Any]) -> bool:
+    """Its start is no silence: it may take longer than a dashboard may be silent."""
+    given = DASHBOARD_URL in (cluster["metadata"].get("annotations") or {})
+    return given or (cluster.get("status") or {}).get("state") == "ready"
 
 
 def _cluster_name(job: dict[str, Any]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
 from typing import Any
 
+import urllib3
 from kubernetes import client, watch
 
 __all__ = ["GROUP", "VERSION", "Store"]
@@ -20,7 +22,7 @@ class Store:
     """Keeps the newest version of each resource of a namespace, by name.
 
     `on_change` is called with a name, in the store's thread, for each event, and for every
-    resource at each resync (all `resync` seconds).
+    resource at each resync (all `resync` seconds, when the watch ends and all is listed anew).
     """
 
     def __init__(
@@ -60,7 +62,8 @@ class Store:
         while not self._stop.is_set():
             try:
                 self._list()
-                self._watch()
+                with contextlib.suppress(urllib3.exceptions.ReadTimeoutError):
+                    self._watch()
             except Exception:  # whatever the API server does, the controller goes on
                 if not self._stop.wait(1.0):
                     log.warning("list or watch failed; listing anew", exc_info=True)
@@ -78,6 +81,8 @@ class Store:
             self._objects.list_namespaced_custom_object,
             *self._where,
             timeout_seconds=max(1, round(self._resync)),
+            # A server that went away without a word does not end the watch by itself.
+            _request_timeout=self._resync + 1.0,
         )
         for event in events:
             if self._stop.is_set():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 class Writer:
     """Patches statuses and metadata, what is new since the last patch of a RayJob in one.
 
-    `on_written` is called with the RayJob's name when all that was handed in has been written.
+    `on_written` is called with the RayJob's name when all that was handed in has been written,
+    or dropped: metadata with a `resourceVersion` are dropped when that is not the newest.
     """
 
     def __init__(
@@ -53,29 +55,51 @@ class Writer:
             return name in self._unwritten
 
     def close(self, timeout: float) -> bool:
-        """Write what is left, for at most `timeout` seconds, and end."""
+        """End, and write what is left; takes `timeout` seconds at most, and one request."""
+        deadline = time.monotonic() + timeout
+        ended = self._pool.close(timeout)  # first: no two threads write one RayJob
         for name in list(self._unwritten):
-            self._write(name)
-        return self._pool.close(timeout)
+            if time.monotonic() < deadline:
+                self._write(name)
+        return ended
 
     def _write(self, name: str) -> float | None:
+        # Metadata last: without its finalizer the resource is gone.
+        for part in ("status", "metadata"):
+            with self._lock:
+                fields = self._unwritten.get(name, {}).get(part)
+            if fields is not None:
+                pause = self._patch(name, part, fields)
+                if pause is not None:
+                    return pause
         with self._lock:
-            parts = dict(self._unwritten.get(name, {}))
-        try:
-            # Metadata last: without its finalizer the resource is gone.
-            if "status" in parts:
-                patch = self._objects.patch_namespaced_custom_object_status
-                patch(*self._where, name, {"status": parts["status"]}, _request_timeout=10.0)
-            if "metadata" in parts:
-                patch = self._objects.patch_namespaced_custom_object
-                patch(*self._where, name, {"metadata": parts["metadata"]}, _request_timeout=10.0)
-        except (client.ApiException, urllib3.exceptions.HTTPError) as error:
-            if getattr(error, "status", None) != 404:  # gone: there is nothing left to write
-                log.warning("RayJob %s cannot be written now: %s", name, type(error).__name__)
-                return 1.0
-        with self._lock:
-            if self._unwritten.get(name) != parts:
+            if self._unwritten.get(name):
                 return 0.0  # more came meanwhile
-            del self._unwritten[name]
+            self._unwritten.pop(name, None)
         self._on_written(name)
         return None
+
+    def _patch(self, name: str, part: str, fields: dict[str, Any]) -> float | None:
+        """Write the fields of a part; returns in how many seconds to go on, None for at once."""
+        patch = self._objects.patch_namespaced_custom_object
+        if part == "status":
+            patch = self._objects.patch_namespaced_custom_object_status
+        try:
+            patch(*self._where, name, {part: fields}, _request_timeout=10.0)
+        except (client.ApiException, urllib3.exceptions.HTTPError) as error:
+            status = getattr(error, "status", None)
+            outdated = status == 409 and "resourceVersion" in fields
+            if outdated:
+                self._drop(name, part, fields)  # the next look makes it of what there is now
+            if status != 404:  # else there is nothing left to write
+                log.warning("RayJob %s cannot be written now: %s", name, status or error)
+                return 1.0
+        self._drop(name, part, fields)
+        return None
+
+    def _drop(self, name: str, part: str, fields: dict[str, Any]) -> None:
+        """The part needs no more to be written, unless more came meanwhile."""
+        with self._lock:
+            parts = self._unwritten.get(name, {})
+            if parts.get(part) == fields:
+                del parts[part]
