@@ -167,15 +167,18 @@ def _job(row: JobRow, now: datetime) -> Sequence[str]:
         escape(row.job_id) + _small(other_id or ""),
         escape(f"{row.namespace}/{row.cluster}"),
         NO_ANSWER if row.status is None else _status(row.status) + _small(_reason(row)),
-        _seconds(row.age) + _small("too old" if _is_stale(row) else ""),
+        _age(row),
         _duration(row, now),
         _trouble(row, now),
     )
 
 
-def _is_stale(row: JobRow) -> bool:
-    """True for an answer that reads refuse although the polls do not fail."""
-    return row.age is not None and not row.fresh and row.error is None
+def _age(row: JobRow) -> str:
+    """The age of an answer that may change, and whether reads refuse it though polls are well."""
+    if row.age is None or row.terminal:
+        return _NOTHING
+    is_stale = not row.fresh and row.error is None
+    return _seconds(row.age) + _small("too old" if is_stale else "")
 
 
 def _reason(row: JobRow) -> str:

@@ -81,12 +81,23 @@ class TestPage:
         self, clock: FakeClock, seconds: float, shown: str
     ) -> None:
         """A duration is shown in the units that a reader would choose."""
-        core = Core(clock, "SUCCEEDED", expiry=31e6)
+        core = Core(clock, "RUNNING", expiry=31e6)
         core.add("a")
         core.poll()
         clock.advance(seconds)
         with serve(core.cache) as page:
-            assert f'data-heading="Answer’s age">{shown}</td>' in document(page)
+            assert f'data-heading="Answer’s age">{shown}<' in document(page)
+
+    def test_age_is_of_answers_that_may_change(self, core: Core, page: StatusPage) -> None:
+        """An old answer is marked if reads refuse it; what has ended has no age."""
+        core.dashboard.script("b", "SUCCEEDED")
+        core.add("a", "b")
+        core.poll()
+        core.clock.advance(70.0)
+        html = document(page)
+
+        assert 'data-heading="Answer’s age">1 min<small>too old</small>' in html
+        assert html.count('data-heading="Answer’s age"><span class="nothing">') == 1
 
     def test_says_for_how_long_a_job_runs(self, core: Core, page: StatusPage) -> None:
         """Until now for a live job, until its end for an ended one, and nothing without a start."""
