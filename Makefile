@@ -109,6 +109,8 @@ docs: .venv/.installed ## Build the documentation, warnings are errors
 .PHONY: pictures
 pictures: .venv/.installed ## Draw the pictures of the documentation anew
 	$(BIN)/python -m tools.draw_watch docs/pictures
+	tools/get-apps
+	$(BIN)/python -m tools.draw_statuspage docs/pictures
 
 .PHONY: build
 build: .venv/.installed ## Build sdist and wheel, and try the wheel in an empty venv
