@@ -19,6 +19,7 @@ from jobinfo_cache import (
     Settings,
 )
 from jobinfo_cache.client import CachedDashboardClient
+from jobinfo_cache.schedule import Schedule
 from jobinfo_cache.testing import FakeClock, SimulatedDashboard, settle
 from tests.support import CLUSTER, Core, ScriptedDashboard, make_info, not_found
 from tests.unit.rounds import Rounds
@@ -293,9 +294,16 @@ class TestOneRound:
         ("single_takes", "list_takes", "lists"), [(0.01, 1.0, False), (0.05, 0.1, True)]
     )
     def test_cheaper_way_is_told_by_durations(
-        self, clock: FakeClock, single_takes: float, list_takes: float, lists: bool
+        self,
+        clock: FakeClock,
+        monkeypatch: pytest.MonkeyPatch,
+        single_takes: float,
+        list_takes: float,
+        lists: bool,
     ) -> None:
         """After one try of both, what the requests have taken decides between them."""
+        # A moment in the midst of the first round would part its jobs for good, without jitter.
+        monkeypatch.setattr(Schedule, "_spread", lambda *_: INTERVAL / 2)
         core = self.core(clock, *"abcde")
         self.dashboard.single_takes, self.dashboard.list_takes = single_takes, list_takes
         core.add(*"abcde")
