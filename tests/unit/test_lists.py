@@ -29,6 +29,12 @@ LIST = "/api/jobs/"
 INTERVAL = 3.0
 
 
+@pytest.fixture(autouse=True)
+def _durations_are_those_of_the_clock(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is cheaper shall not depend on the machine."""
+    monkeypatch.setattr("jobinfo_cache.poller.time", SimpleNamespace(monotonic=clock.monotonic))
+
+
 class Watched:
     """A simulated dashboard whose jobs are read through a cache, moved interval by interval."""
 
@@ -274,13 +280,6 @@ class Listing(ScriptedDashboard):
 
 class TestOneRound:
     """Rounds of a cluster whose requests last as long as the test says."""
-
-    @pytest.fixture(autouse=True)
-    def _durations_are_those_of_the_clock(
-        self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        measure = SimpleNamespace(monotonic=clock.monotonic)
-        monkeypatch.setattr("jobinfo_cache.poller.time", measure)
 
     def core(self, clock: FakeClock, *listed: str, cluster: Cluster = CLUSTER) -> Core:
         """A core whose dashboard is a `Listing`, in `self.dashboard`."""
