@@ -88,12 +88,12 @@ mutants: .venv/.installed ## Break the library on purpose, and see that the test
 
 .venv-examples/.installed: docs/examples/requirements.txt setup.cfg
 	$(PYTHON) -m venv .venv-examples
-	.venv-examples/bin/pip install --quiet --editable . --requirement $<
+	.venv-examples/bin/pip install --quiet --no-compile --editable . --requirement $<
 	touch $@
 
 .venv-examples-dagster/.installed: docs/examples/dagster_sensor/requirements.txt setup.cfg
 	$(PYTHON) -m venv .venv-examples-dagster
-	.venv-examples-dagster/bin/pip install --quiet --editable . --requirement $<
+	.venv-examples-dagster/bin/pip install --quiet --no-compile --editable . --requirement $<
 	touch $@
 
 .PHONY: examples
