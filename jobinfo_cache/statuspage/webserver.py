@@ -91,7 +91,6 @@ class WebServer:
         self._loop.set_exception_handler(_log_fault)
         self._stopped = asyncio.Event()
         self._visits: dict[asyncio.Task[None], None] = {}  # in the order of their beginning
-        self._is_child = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -106,13 +105,10 @@ class WebServer:
 
     def renew(self) -> None:
         """Let go of the socket; a fork's child begins so, without the thread."""
-        self._is_child = True
         self._listener.close()
 
     def close(self, timeout: float) -> None:
         """Cut off all visits and end the thread; waits for that for at most `timeout` seconds."""
-        if self._is_child:
-            return
         with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended
             self._loop.call_soon_threadsafe(self._stopped.set)
         join_thread(self._thread, timeout)
@@ -196,7 +192,7 @@ class WebServer:
             if not part:
                 return None
             received += part
-        if not 0 <= end < _LONGEST_HEAD:
+        if end < 0:
             raise Refusal(431, "the head of the request is too long")
         return bytes(received[:end])
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -72,6 +74,28 @@ def test_importing_it_is_left_to_those_who_serve() -> None:
     assert child.stdout == "False\n"
 
 
+@contextlib.contextmanager
+def child_that_waits() -> Iterator[None]:
+    """A forked child that lives meanwhile."""
+    inside, gate = os.pipe()
+    ready, begun = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(gate)
+        os.close(begun)
+        os.read(inside, 1)
+        os._exit(0)
+    os.close(inside)
+    os.close(begun)
+    assert os.read(ready, 1) == b""  # the child has done what each child does first
+    os.close(ready)
+    try:
+        yield
+    finally:
+        os.close(gate)
+        os.waitpid(child, 0)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 class TestFork:
     """A process that forks while it serves a page."""
@@ -89,38 +113,23 @@ class TestFork:
         assert document(page)
 
     def test_child_does_not_keep_the_port(self, core: Core) -> None:
-        """While a child lives on, the parent's closed page refuses, and its visitors are told."""
+        """While a child lives on, the parent's page is served, and refuses once it is closed."""
         page = serve(core.cache)
         document(page)
-        inside, gate = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(gate)
-            os.read(inside, 1)
-            os._exit(0)
-        os.close(inside)
-        try:
-            assert document(page)  # ends with the end of the connection
+        with child_that_waits():
+            assert document(page)
             page.close()
             with pytest.raises(ConnectionRefusedError):
                 connected(page)
-        finally:
-            os.close(gate)
-            os.waitpid(child, 0)
 
-    def test_fork_in_the_middle_of_a_visit(self, core: Core, page: StatusPage) -> None:
-        """A visit that is under way is the parent's alone."""
+    def test_fork_in_the_middle_of_a_visit(self, page: StatusPage) -> None:
+        """A visit that is under way is the parent's alone, and ends while the child lives on."""
         with connected(page) as visitor:
             visitor.sendall(b"GET /healthz HTTP/1.1\r\n")
             document(page)
-
-            def check() -> bool:
-                page.close()
-                return True
-
-            assert in_child(check) == 0
-            visitor.sendall(b"Host: localhost\r\n\r\n")
-            assert rest(visitor).endswith(b"ok\n")
+            with child_that_waits():
+                visitor.sendall(b"Host: localhost\r\n\r\n")
+                assert rest(visitor).endswith(b"ok\n")
 
 
 def test_close_from_several_threads(core: Core) -> None:

@@ -71,8 +71,11 @@ class TestSlowVisitors:
 
         assert 0 < received < 100_000_000
 
-    def test_too_many_cost_the_first_ones_their_place(self, page: StatusPage) -> None:
+    def test_too_many_cost_the_first_ones_their_place(
+        self, page: StatusPage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """However many hang, a newcomer is answered: the one that came first has to go."""
+        monkeypatch.setattr(webserver, "_DEADLINE", 60.0)
         with contextlib.ExitStack() as stack:
             hanging = [stack.enter_context(connected(page)) for _ in range(64)]
             for visitor in hanging:
@@ -131,6 +134,11 @@ class TestRudeVisitors:
 
         assert document(page, "/healthz") == "ok\n"
         assert caplog.records == []
+
+    def test_head_has_no_body(self, visitor: socket.socket) -> None:
+        """Nothing follows the headers of an answer to HEAD."""
+        visitor.sendall(_GET.replace(b"GET", b"HEAD"))
+        assert rest(visitor).endswith(b"\r\n\r\n")
 
     def test_one_request_a_connection(self, visitor: socket.socket) -> None:
         """A second request on the connection is not answered."""
