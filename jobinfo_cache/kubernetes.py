@@ -15,6 +15,7 @@ from jobinfo_cache.cache import JobInfoCache
 from jobinfo_cache.client import CachedDashboardClient
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.errors import DashboardAuthError, DashboardUnavailable
+from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.model import Cluster
 from jobinfo_cache.settings import Settings
 
@@ -30,6 +31,44 @@ class _Made:
 
     origin: tuple[Any, ...]
     client: DashboardClient
+
+
+class _Clients:
+    """The clients that were made, by key. Safe from any thread, and after a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Guarded by _lock:
+        self._made: OrderedDict[object, _Made] = OrderedDict()
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """In a forked child: a thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
+    def get(
+        self, key: object, origin: tuple[Any, ...], make: Callable[..., DashboardClient]
+    ) -> DashboardClient:
+        """The client that was made of that origin, or a new one in place of another."""
+        dropped = None
+        with self._lock:
+            made = self._made.get(key)
+            if made is None or made.origin != origin:
+                dropped, made = made, _Made(origin, make(*origin))
+                self._made[key] = made
+            self._made.move_to_end(key)
+            if len(self._made) > _MOST_CLIENTS:
+                _, dropped = self._made.popitem(last=False)
+        if dropped is not None:
+            dropped.client.close()
+        return made.client
+
+    def drop(self, key: object) -> None:
+        """Close the client, if there is one."""
+        with self._lock:
+            made = self._made.pop(key, None)
+        if made is not None:
+            made.client.close()
 
 
 class DashboardClientProvider:
@@ -63,9 +102,7 @@ class DashboardClientProvider:
         self._core = official.CoreV1Api(api_client)
         self._server = ApiServer(api_client)
         self._use_proxy = use_kubernetes_proxy
-        self._lock = threading.Lock()
-        # Guarded by _lock:
-        self._made: OrderedDict[object, _Made] = OrderedDict()
+        self._clients = _Clients()
 
     def client_for(
         self, ray_cluster: Mapping[str, Any] | None, url: str | None = None
@@ -83,7 +120,7 @@ class DashboardClientProvider:
         if ray_cluster is None:
             if url is None:
                 raise ValueError("ray_cluster and url are None; one of them must be given")
-            return self._kept(url, (_with_scheme(url),), self._plain)
+            return self._clients.get(url, (_with_scheme(url),), self._plain)
         cluster = raycluster.cluster_of(ray_cluster)
         token = None
         if raycluster.asks_for_token(ray_cluster):
@@ -91,10 +128,10 @@ class DashboardClientProvider:
         if self._use_proxy:
             address = self._proxy_url(ray_cluster, cluster)
             origin = (address, token, self._server.settings())
-            dashboard = self._kept(cluster[:2], origin, self._proxied)
+            dashboard = self._clients.get(cluster[:2], origin, self._proxied)
         else:
             address = _with_scheme(url) if url else raycluster.dashboard_url(ray_cluster)
-            dashboard = self._kept(cluster[:2], (address, token), self._plain)
+            dashboard = self._clients.get(cluster[:2], (address, token), self._plain)
         if not self._settings.async_job_info_query:
             return dashboard
         return self._cache.client(dashboard, cluster)
@@ -107,27 +144,7 @@ class DashboardClientProvider:
         .. versionadded:: 0.1.0
         """
         self._cache.forget(namespace, name)
-        with self._lock:
-            made = self._made.pop((namespace, name), None)
-        if made is not None:
-            made.client.close()
-
-    def _kept(
-        self, key: object, origin: tuple[Any, ...], make: Callable[..., DashboardClient]
-    ) -> DashboardClient:
-        """The client that was made of that origin, or a new one in place of another."""
-        dropped = None
-        with self._lock:
-            made = self._made.get(key)
-            if made is None or made.origin != origin:
-                dropped, made = made, _Made(origin, make(*origin))
-                self._made[key] = made
-            self._made.move_to_end(key)
-            if len(self._made) > _MOST_CLIENTS:
-                _, dropped = self._made.popitem(last=False)
-        if dropped is not None:
-            dropped.client.close()
-        return made.client
+        self._clients.drop((namespace, name))
 
     def _plain(self, url: str, token: _SecretToken | None = None) -> DashboardClient:
         return DashboardClient(url, token=token, timeout=self._settings.request_timeout)

@@ -22,6 +22,7 @@ from jobinfo_cache import (
 from jobinfo_cache.kubernetes import DashboardClientProvider
 from jobinfo_cache.testing import SimulatedDashboard, settle
 from tests.kubernetes.stub import CERTIFICATE, StubApiServer
+from tests.unit.test_fork import in_child
 
 official = pytest.importorskip("kubernetes.client", reason="needs the extra `kubernetes`")
 
@@ -193,7 +194,7 @@ class TestClients:
         provider.forget("ns", "never-seen")
 
         assert client.peek("a") is None
-        assert provider._made == {}
+        assert provider._clients._made == {}
         assert provider._cache.close()
 
 
@@ -406,6 +407,15 @@ class TestProxy:
         with pytest.raises(BadResponse, match="not found"):
             client.get_job_info("a")
         client.close()
+
+
+def test_child_of_a_fork_does_not_wait_for_the_parents_lock(server: StubApiServer) -> None:
+    """A fork while another thread was in `client_for` leaves a provider that works."""
+    provider = make_provider(server)
+    with provider._clients._lock:
+        code = in_child(lambda: provider.client_for(make_cluster()) is not None)
+
+    assert code == 0
 
 
 def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
