@@ -95,8 +95,8 @@ MUTATIONS = [
     # 3. No more entries than the size; the order of reads holds what the clusters hold.
     Mutation(
         "read_order.py",
-        "if len(self._lru) < self._size:",
-        "if len(self._lru) <= self._size:",
+        "return self._size - len(self._lru)",
+        "return self._size - len(self._lru) + 1",
         "the order drops an entry that its cluster keeps",
     ),
     Mutation(
@@ -139,7 +139,7 @@ MUTATIONS = [
     ),
     Mutation(
         "outcomes.py",
-        "entry.state.written.clear()",
+        "state.written.clear()",
         "pass",
         "a good reply is dropped for what was written before its request",
     ),
@@ -277,6 +277,41 @@ MUTATIONS = [
         "return max(entry.read_at, entry.terminal_at) <= deadline",
         "return False",
         "an unread entry stays",
+    ),
+    # More jobs than places: every job gets its answers
+    Mutation(
+        "store.py",
+        "or entry.read_record is not entry.record:",
+        "or False:",
+        "a job that is due gives way before its answer was handed out",
+    ),
+    Mutation(
+        "outcomes.py",
+        "return self._store.give_way(due)",
+        "return due",
+        "a job is refused for ever that is read when nothing may go",
+        "tests/unit/test_rhythm.py",
+    ),
+    Mutation(
+        "store.py",
+        "if not self._waiting and self._order.free > 0:",
+        "if self._order.free > 0:",
+        "a new job takes the place that others wait for",
+        "tests/unit/test_store.py",
+    ),
+    Mutation(
+        "waiting_list.py",
+        "self._jobs.popitem(last=False)",
+        "self._jobs.popitem(last=True)",
+        "a place goes to the job refused last, and others wait for ever",
+        "tests/unit/test_rhythm.py tests/properties/test_fairness.py",
+    ),
+    Mutation(
+        "waiting_list.py",
+        "if lot >= highest:",
+        "if lot >= 0.0:",
+        "those who find the waiting list full find it full for ever",
+        "tests/unit/test_rhythm.py",
     ),
     # on_change, counters, and the rhythm
     Mutation(
