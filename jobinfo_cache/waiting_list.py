@@ -18,7 +18,7 @@ class WaitingList:
 
     Every call is made under the store's lock. Of more jobs than fit it keeps a fair sample: each
     draws a lot when it is refused, and the highest lots stay out. So, whatever the moments at
-    which jobs are read, each of them gets in sooner or later, and from then on its turn comes.
+    which jobs are read, each of them gets in, and gets its turn, sooner or later.
     """
 
     def __init__(self, size: int) -> None:
