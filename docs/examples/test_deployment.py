@@ -50,6 +50,18 @@ def test_probe_asks_where_the_status_page_listens() -> None:
     assert str(port["containerPort"]) == ENVIRONMENT["STATUS_PORT"]
 
 
+def test_only_the_status_page_is_let_in_to() -> None:
+    """The network policy is about the controller's pods, and opens one port to one namespace."""
+    policy = KINDS["NetworkPolicy"]["spec"]
+    [rule] = policy["ingress"]
+    [source] = rule["from"]
+
+    assert policy["policyTypes"] == ["Ingress"]
+    assert policy["podSelector"] == KINDS["Deployment"]["spec"]["selector"]
+    assert rule["ports"] == [{"port": CONTAINER["ports"][0]["name"]}]
+    assert list(source) == ["namespaceSelector"]
+
+
 @pytest.mark.parametrize(
     ("resource", "verbs"),
     [
