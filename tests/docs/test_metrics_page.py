@@ -56,7 +56,7 @@ def test_the_extra_is_there() -> None:
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     install = shlex.split(_blocks("console")[0])
 
-    assert install[:4] == ["$", "pip", "install", "jobinfo-cache[prometheus]"]
+    assert install[:4] == ["$", "pip", "install", ".[prometheus]"]
     assert "prometheus-client" in setup["options.extras_require"]["prometheus"]
 
 
