@@ -30,6 +30,7 @@ class Loop:
         self.ended: dict[str, str] = {}
         self._inbox: queue.SimpleQueue[Key] = queue.SimpleQueue()
         self._due: list[tuple[float, Key]] = []
+        self._times: dict[Key, float] = {}  # of a key's times in `_due` only this one counts
 
     def add(self, key: Key) -> None:
         """Look at the job soon; from any thread."""
@@ -38,9 +39,8 @@ class Loop:
     def run(self, until_ended: int) -> None:
         """Work until so many jobs have ended."""
         while len(self.ended) < until_ended:
-            retry_after = self.reconcile(key := self._next())
-            if retry_after is not None:
-                heapq.heappush(self._due, (time.monotonic() + retry_after, key))
+            key = self._next()
+            self._look_again(key, self.reconcile(key))
 
     def reconcile(self, key: Key) -> float | None:
         """Look at one job; returns in how many seconds to look again. Never waits."""
@@ -52,13 +52,21 @@ class Loop:
     def _wake(self, change: JobChange) -> None:
         self.add(Key(change.cluster, change.job_id))
 
+    def _look_again(self, key: Key, retry_after: float | None) -> None:
+        self._times.pop(key, None)  # without this each change would add one more series of looks
+        if retry_after is not None:
+            due = self._times[key] = time.monotonic() + retry_after
+            heapq.heappush(self._due, (due, key))
+
     def _next(self) -> Key:
         while True:
             wait = self._due[0][0] - time.monotonic() if self._due else None
             try:
                 return self._inbox.get(timeout=None if wait is None else max(wait, 0.0))
             except queue.Empty:
-                return heapq.heappop(self._due)[1]
+                due, key = heapq.heappop(self._due)
+                if self._times.get(key) == due:
+                    return key
 
 
 def main() -> None:
