@@ -8,6 +8,7 @@ from types import TracebackType
 
 from jobinfo_cache.client import CachedDashboardClient
 from jobinfo_cache.clock import Clock, SystemClock
+from jobinfo_cache.connections import own
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.engine import Engine
 from jobinfo_cache.entry import ClusterState
@@ -63,7 +64,7 @@ class JobInfoCache:
             dashboard = DashboardClient(dashboard, timeout=self.settings.request_timeout)
         state = self._engine.store.cluster(cluster)
         if state is None:
-            state = self._engine.store.join_cluster(ClusterState(cluster, dashboard))
+            state = self._engine.store.join_cluster(ClusterState(cluster, own(dashboard)))
         if state.dashboard != dashboard:
             self._engine.replace_dashboard(state, dashboard)
         return CachedDashboardClient(self, self._engine, state)

@@ -75,7 +75,10 @@ class CachedDashboardClient:
         .. versionadded:: 0.1.0
         """
         if max_age is None and newer_than is None:
-            entry = self._find(job_id)
+            try:
+                entry = self._find(job_id)
+            except TypeError:  # it is no text: the reader says so
+                entry = None
             if entry is not None:
                 record = entry.record
                 now = self._monotonic()
@@ -169,6 +172,8 @@ class CachedDashboardClient:
 
         .. versionadded:: 0.1.0
         """
+        if submission_id is not None:
+            submission_id = check_job_id(submission_id)
         try:
             job_id = self._ask(
                 lambda: self._state.dashboard.submit_job(
@@ -182,7 +187,7 @@ class CachedDashboardClient:
                     entrypoint_resources=entrypoint_resources,
                 )
             )
-        except JobConflict:
+        except (JobConflict, TypeError, ValueError):  # nothing was changed, or even sent
             raise
         except BaseException:
             if submission_id is not None:
@@ -196,6 +201,7 @@ class CachedDashboardClient:
 
         .. versionadded:: 0.1.0
         """
+        job_id = check_job_id(job_id)
         return self._ask(lambda: self._state.dashboard.get_job_log(job_id))
 
     def stop_job(self, job_id: str) -> bool:
@@ -262,15 +268,17 @@ class CachedDashboardClient:
 
     def _ask(self, request: Callable[[], _T]) -> _T:
         """Make a direct request; any proof that the dashboard answers ends its backoff."""
-        if self._engine.store.is_closed:
+        engine, state = self._engine, self._state
+        if engine.store.is_closed:
             raise CacheClosed("the cache is closed")
+        engine.connections.used(state)
         try:
             answer = request()
         except DashboardError as error:
-            if _is_sign_of_life(error, self._state):
-                self._engine.reached(self._state)
+            if _is_sign_of_life(error, state):
+                engine.reached(state)
             raise
-        self._engine.reached(self._state)
+        engine.reached(state)
         return answer
 
     def __eq__(self, other: object) -> bool:

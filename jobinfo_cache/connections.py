@@ -1,4 +1,4 @@
-"""Bounds how many dashboards have a connection kept open."""
+"""The dashboard clients of a cache, and the bound on the connections that they keep open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobinfo_cache.model import Cluster
 if TYPE_CHECKING:
     from jobinfo_cache.dashboard import DashboardClient
 
-__all__ = ["Connections", "abort_requests"]
+__all__ = ["Connections", "abort_requests", "own", "with_timeout"]
 
 log = get_logger(__name__)
 
@@ -65,13 +65,28 @@ class Connections:
                 self.close(cluster)
 
 
+def own(dashboard: DashboardClient) -> DashboardClient:
+    """The client for one cache, whose end cuts off no request of anybody else."""
+    return dashboard.separate() if _has(dashboard, "separate") else dashboard
+
+
+def with_timeout(dashboard: DashboardClient, timeout: float) -> DashboardClient:
+    """The client with a sooner deadline, if it has deadlines."""
+    return dashboard.with_timeout(timeout) if _has(dashboard, "with_timeout") else dashboard
+
+
 def abort_requests(dashboard: DashboardClient) -> None:
-    """Cut off the requests that are under way."""
+    """Cut off the requests that are under way, and all later ones."""
     _call(dashboard, "abort")
 
 
 def _close(dashboard: DashboardClient) -> None:
     _call(dashboard, "close")
+
+
+def _has(dashboard: DashboardClient, method: str) -> bool:
+    # A user's own fake may lack it, and a mock says of itself that it has everything.
+    return hasattr(type(dashboard), method)
 
 
 def _call(dashboard: DashboardClient, name: str) -> None:

@@ -218,12 +218,27 @@ class DashboardClient:
         return self._json_object(self._ask("GET", "/api/version"), self._credentials.redact)
 
     def with_timeout(self, timeout: float) -> DashboardClient:
-        """This client with another deadline; it shares the connection and the credentials.
+        """This client with a deadline of `timeout` seconds, if that is sooner than its own.
+
+        It shares the connection and the credentials. Never blocks.
 
         .. versionadded:: 0.1.0
         """
         other = copy.copy(self)
-        vars(other)["_timeout"] = min(timeout, self._timeout)
+        timeout = min(timeout, self._timeout)
+        url, _, *others = self._arguments
+        vars(other).update(_timeout=timeout, _arguments=(url, timeout, *others))
+        return other
+
+    def separate(self) -> DashboardClient:
+        """An equal client, with a connection and requests of its own. Never blocks.
+
+        It shares the credentials. A cache asks through one, so that its end is nobody else's.
+
+        .. versionadded:: 0.1.0
+        """
+        other = copy.copy(self)
+        vars(other)["_transport"] = self._transport.separate()
         return other
 
     def close(self) -> None:
@@ -234,7 +249,9 @@ class DashboardClient:
         self._transport.close()
 
     def abort(self) -> None:
-        """Make all requests under way fail at once, with `DashboardUnavailable`. Never blocks.
+        """End this client: requests under way and later ones fail with `DashboardUnavailable`.
+
+        They do at once. Never blocks.
 
         .. versionadded:: 0.1.0
         """

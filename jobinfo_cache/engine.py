@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from jobinfo_cache.cleanup import Cleanup
 from jobinfo_cache.clock import Clock
-from jobinfo_cache.connections import Connections, abort_requests
+from jobinfo_cache.connections import Connections, abort_requests, own
 from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.job import JobInfo
@@ -56,7 +56,12 @@ class Engine:
             clock=clock,
             on_close=self._release,
         )
-        self.reader = Reader(self.store, self.pool, clock, settings, self._start)
+        self.reader = Reader(self.store, self.pool, clock, settings, self.start)
+
+    def start(self) -> None:
+        """Start the threads, if they do not run and the cache is not closed."""
+        self.pool.start()
+        self.cleanup.start()
 
     def forget(self, state: ClusterState, job_id: str | None, *, aliases: bool = False) -> None:
         """Remove the entry of that id; None: all of the cluster; `aliases`: the job's other id's.
@@ -80,14 +85,13 @@ class Engine:
 
     def reached(self, state: ClusterState) -> None:
         """The dashboard has answered a direct request, which ends its backoff."""
-        self.connections.used(state)
         if state.failures and self.outcomes.reached(state):
             self._visit(state)
 
     def replace_dashboard(self, state: ClusterState, dashboard: DashboardClient) -> None:
         """Have all later requests about the cluster use another client."""
         self.connections.close(state.cluster)  # a request under way is not cut off
-        self.outcomes.replace_dashboard(state, dashboard)
+        self.outcomes.replace_dashboard(state, own(dashboard))
         self._visit(state)
 
     def close(self, timeout: float) -> bool:
@@ -104,10 +108,6 @@ class Engine:
     def _resume(self, cluster: Cluster) -> None:
         self.pool.add(cluster)
 
-    def _start(self) -> None:
-        self.pool.start()
-        self.cleanup.start()
-
     def _visit(self, state: ClusterState) -> None:
         """Have a worker look after the cluster soon."""
         if self.pool.is_running:
@@ -119,7 +119,8 @@ class Engine:
         self.store.close()
         self.connections.close_all_but(())
         for state in self.store.clusters():
-            abort_requests(state.dashboard)
+            for dashboard in state.dashboards():
+                abort_requests(dashboard)
             for job_id in list(state.waiters):
                 state.tell_waiters(job_id)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import weakref
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -182,8 +184,10 @@ class ClusterState:
         "latency",
         "next_due",
         "not_before",
+        "replaced",
         "said_restart",
         "session",
+        "session_due",
         "share",
         "spread_due",
         "waiters",
@@ -197,6 +201,7 @@ class ClusterState:
     def __init__(self, cluster: Cluster, dashboard: DashboardClient) -> None:
         self.cluster = cluster
         self.dashboard = dashboard
+        self.replaced: list[weakref.ref[DashboardClient]] = []  # those before that one
         self.entries: dict[str, Entry] = {}
         self.waiters: dict[str, list[Event]] = {}  # by job id; told of each outcome and removal
         self.start_over()
@@ -222,12 +227,25 @@ class ClusterState:
         self.written: set[str] = set()  # the ids of jobs stopped, forgotten, … since it was sent
         # See `session.py`; None: not asked for yet.
         self.session: str | None = None
+        self.session_due = -math.inf
         self.said_restart: str | None = None
 
     @property
     def was_reached(self) -> bool:
         """True once the dashboard has answered anything."""
         return self.contact_at != -math.inf
+
+    def replace_dashboard(self, dashboard: DashboardClient) -> None:
+        """Have later requests use another client; those under way go on with the old one."""
+        self.replaced = [ref for ref in self.replaced if ref() is not None]
+        with contextlib.suppress(TypeError):  # not each fake of a user's can be referred to
+            self.replaced.append(weakref.ref(self.dashboard))
+        self.dashboard = dashboard
+
+    def dashboards(self) -> list[DashboardClient]:
+        """All clients that a request of this cluster may be using."""
+        replaced = [client for ref in self.replaced if (client := ref()) is not None]
+        return [self.dashboard, *replaced]
 
     @property
     def has_live_entries(self) -> bool:

@@ -166,7 +166,7 @@ class Outcomes:
         """Have later polls of the cluster use another client."""
         with self._store.lock:
             moved = state.dashboard.url != dashboard.url
-            state.dashboard = dashboard
+            state.replace_dashboard(dashboard)
             self._schedule.replaced(state, moved=moved)
 
     def _count(self, name: str) -> None:

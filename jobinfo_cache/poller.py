@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jobinfo_cache import session
 from jobinfo_cache.clock import Clock
-from jobinfo_cache.connections import Connections
+from jobinfo_cache.connections import Connections, with_timeout
 from jobinfo_cache.durations import Durations
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.errors import (
@@ -152,8 +152,8 @@ class Poller:
         self, entry: Entry, dashboard: DashboardClient, sent: datetime, timeout: float | None
     ) -> JobInfo | DashboardError:
         """Send the request; whatever comes back or goes wrong is the outcome."""
-        if timeout is not None and hasattr(dashboard, "with_timeout"):  # a user's fake has none
-            dashboard = dashboard.with_timeout(timeout)
+        if timeout is not None:
+            dashboard = with_timeout(dashboard, timeout)
         try:
             return _checked(dashboard.get_job_info(entry.job_id))
         except DashboardError as failure:
@@ -181,7 +181,7 @@ class Poller:
         if not asked:
             return due
         self._store.count("requests_list")
-        jobs = self._list(state, {entry.job_id for entry in asked})
+        jobs = self._list(state, dashboard, {entry.job_id for entry in asked})
         if has_moved(state, dashboard):
             self._outcomes.drop(asked)
             return []
@@ -195,11 +195,13 @@ class Poller:
         self._outcomes.end(state)
         return [entry for entry in due if entry.job_id not in jobs]
 
-    def _list(self, state: ClusterState, wanted: set[str]) -> dict[str, JobInfo]:
+    def _list(
+        self, state: ClusterState, dashboard: DashboardClient, wanted: set[str]
+    ) -> dict[str, JobInfo]:
         """The wanted jobs by their ids, from a list; none if the list cannot be had."""
         began = time.monotonic()
         try:
-            found = _by_id(state.dashboard.list_jobs(), wanted)
+            found = _by_id(dashboard.list_jobs(), wanted)
         except BaseException as fault:  # single requests will tell what is wrong, if anything
             state.costs.list_failed()
             log.debug("a list failed", cluster=str(state.cluster), error=str(fault))

@@ -42,7 +42,7 @@ class Reader:
         self._pool = pool
         self._clock = clock
         self._settings = settings
-        self._start = start
+        self.start = start
         self.hits = Counter()
         self.pending = Counter()
         self.stale = Counter()
@@ -103,18 +103,19 @@ class Reader:
 
     def peek(self, state: ClusterState, job_id: str) -> JobSnapshot | None:
         """`CachedDashboardClient.peek`."""
+        job_id = check_job_id(job_id)
         if self._store.is_closed:
             raise CacheClosed("the cache is closed")
-        entry = state.entries.get(check_job_id(job_id))
+        entry = state.entries.get(job_id)
         if entry is None:
             return None
         return self._snapshot(entry, entry.record, self._default_oldest(None), -math.inf)
 
     def _entry(self, state: ClusterState, job_id: str) -> Entry | None:
         """The job's entry, stamped as read; a placeholder if it is new, None without room."""
+        job_id = check_job_id(job_id)
         if self._store.is_closed:
             raise CacheClosed("the cache is closed")
-        job_id = check_job_id(job_id)
         entry = state.entries.get(job_id)
         if entry is None:
             return self._new_entry(state, job_id)
@@ -123,10 +124,9 @@ class Reader:
         return entry
 
     def _new_entry(self, state: ClusterState, job_id: str) -> Entry | None:
-        self._start()
-        placed = self._store.add(state, job_id)
-        for entry in placed:
-            self._pool.add(entry.state.cluster)
+        self.start()
+        for cluster in self._store.add(state, job_id):
+            self._pool.add(cluster)
         return state.entries.get(job_id)
 
     def _failed(self, entry: Entry, record: Record, oldest: float) -> JobInfo:

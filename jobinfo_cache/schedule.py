@@ -85,7 +85,7 @@ class Schedule:
             state.contact_at = state.not_before = -math.inf
             state.failing, state.failures = "", 0
             state.costs = Costs()
-            state.session = None
+            state.session, state.session_due = None, -math.inf
         else:
             state.not_before = min(state.not_before, state.failed_at + self._interval)
 

@@ -7,6 +7,7 @@ cluster comes here, so nothing is locked.
 
 from __future__ import annotations
 
+from jobinfo_cache.connections import with_timeout
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.errors import DashboardUnavailable, JobNotFound
 from jobinfo_cache.instrumentation import get_logger
@@ -17,12 +18,17 @@ log = get_logger(__name__)
 
 _CANNOT_TELL = ""
 
+# Seconds, all three guesses:
+_PATIENCE = 0.5  # for the answer; the jobs of other clusters wait for this worker
+_TRY_AGAIN = 60.0  # after which it is asked for again, if there was none
+_KEEPS = 1.0  # for which an answer will do, so that a hundred lost jobs cost one request
+
 
 def after_answer(entry: Entry) -> None:
     """Note which session a good answer came from; may send a request, once."""
     state = entry.state
     if state.session is None and not state.cluster.uid:
-        state.session = _ask(state)
+        state.session = _ask(state, entry.asked_at)
     entry.session = state.session
 
 
@@ -35,7 +41,7 @@ def after_not_found(entry: Entry, error: JobNotFound) -> None:
     if state.cluster.uid or not entry.session:
         return
     if entry.session == state.session:
-        state.session = _ask(state) or state.session
+        state.session = _ask(state, entry.asked_at) or state.session
     if entry.session != state.session:
         if state.said_restart != state.session:
             log.warning(
@@ -47,11 +53,15 @@ def after_not_found(entry: Entry, error: JobNotFound) -> None:
         error.args = (f"{error}; the head was restarted since the job was last seen",)
 
 
-def _ask(state: ClusterState) -> str | None:
-    """The session's name; None when to ask again, "" when the dashboard cannot tell."""
+def _ask(state: ClusterState, now: float) -> str | None:
+    """The session's name; None when to ask again later, "" when the dashboard cannot tell."""
+    if now < state.session_due:
+        return None
+    state.session_due = now + _KEEPS
     try:
-        name = state.dashboard.get_version().get("session_name")
+        name = with_timeout(state.dashboard, _PATIENCE).get_version().get("session_name")
     except DashboardUnavailable:
+        state.session_due = now + _TRY_AGAIN
         return None
     except Exception:  # a user's own fake may do anything, and this is a courtesy
         return _CANNOT_TELL

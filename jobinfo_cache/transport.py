@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import http.client
 import socket
 import ssl
@@ -61,7 +62,15 @@ class Transport:
         self._merged: tuple[Mapping[str, str], Mapping[str, str]] = ({}, _OUR_HEADERS)
         self._kept = Kept()
         self._under_way: set[Exchange] = set()
+        self._aborted = False
         renew_after_fork(self)
+
+    def separate(self) -> Transport:
+        """The same way for another user, with a kept connection and requests of its own."""
+        other = copy.copy(self)
+        vars(other).update(_kept=Kept(), _under_way=set(), _aborted=False)
+        renew_after_fork(other)
+        return other
 
     def send(
         self,
@@ -83,7 +92,10 @@ class Transport:
         max_bytes = self._max_response_bytes + _MAX_HEADERS
         exchange = Exchange(timeout, deadline, max_bytes, self._kept)
         sent_at = datetime.now(timezone.utc)
+        # First in the set, then the look at `_aborted`; `abort` does it the other way round.
         self._under_way.add(exchange)
+        if self._aborted:
+            exchange.abort()
         try:
             with exchange.current():
                 return self._exchange(request, exchange, sent_at)
@@ -95,9 +107,11 @@ class Transport:
         raise self._failure(request, exchange, sent_at, fault)
 
     def abort(self) -> None:
-        """End all requests under way: they fail at once, in their own threads."""
+        """End all requests under way, and all later ones: they fail at once, in their threads."""
+        self._aborted = True
         for exchange in list(self._under_way):
             exchange.abort()
+        self.close()
 
     def close(self) -> None:
         """Close the kept connection; those of requests under way close when they are over."""
@@ -139,6 +153,7 @@ class Transport:
     def _attempt(
         self, request: requests.PreparedRequest, exchange: Exchange, sent_at: datetime
     ) -> Answer:
+        exchange.left()  # it may be over before it has begun
         adapter = self._adapter
         if adapter is None:
             adapter = Adapter(self._url, self._verify, self._proxies)

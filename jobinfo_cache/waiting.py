@@ -29,9 +29,13 @@ def wait_for_job(
         raise RuntimeError("wait would block the worker that on_change runs in")
     if not timeout >= 0:
         raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds from 0")
+    job_id = check_job_id(job_id)
+    # First, so that a signal handler that closes leaves the events to the dispatcher: this
+    # thread may hold the lock of its own.
+    engine.reader.start()
     monotonic = engine.clock.monotonic
     began = monotonic()
-    with _told_of(engine, state, check_job_id(job_id)) as event:
+    with _told_of(engine, state, job_id) as event:
         while True:
             event.clear()
             snapshot = engine.reader.lookup(state, job_id, None, None)

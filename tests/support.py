@@ -164,7 +164,7 @@ class Core:
         self.store = self.engine.store
         self.pool = RecordingPool(clock)
         self.engine.pool = self.engine.reader._pool = self.pool
-        self.engine.reader._start = start
+        self.engine.reader.start = start
         self.dashboard = ScriptedDashboard(clock, *outcomes)
         self.client = self.cache.client(self.dashboard.client, CLUSTER)
         self.state = self.client._state

@@ -104,7 +104,7 @@ def test_every_request_is_there() -> None:
             sent[name] = server.requests[-1].line.removesuffix(" HTTP/1.1")
 
     assert {name: line.replace(" /prefix", " ") for name, line in sent.items()} == rows
-    assert set(CALLS) | {"close", "abort", "with_timeout", "url", "timeout"} == {
+    assert set(CALLS) | {"close", "abort", "separate", "with_timeout", "url", "timeout"} == {
         name for name in vars(DashboardClient) if not name.startswith("_")
     }
 

@@ -230,7 +230,7 @@ def waits_in_handshake(peer: Peer) -> None:
     ],
 )
 def test_abort_ends_a_request_at_once(script: Callable[[Peer], None], tls: Path | None) -> None:
-    """From another thread, in whatever stage the request is; the client can be used again."""
+    """From another thread, in whatever stage the request is; later ones are not even sent."""
     failures: list[str] = []
 
     def ask(client: DashboardClient) -> None:
@@ -251,10 +251,10 @@ def test_abort_ends_a_request_at_once(script: Callable[[Peer], None], tls: Path 
         assert not asker.is_alive()
         assert len(failures) == 1
         assert "abort" in failures[0]
-        server.script = answering()
-        if url == server.url:
-            assert client.get_job_info("x").status == "RUNNING"
-        client.close()
+        sent = len(server.requests)
+        ask(client)
+        assert "abort" in failures[1]
+        assert len(server.requests) == sent
 
 
 def test_abort_ends_a_request_that_is_connecting() -> None:
@@ -283,13 +283,19 @@ def test_abort_ends_a_request_that_is_connecting() -> None:
             filler.close()
 
 
-def test_abort_without_requests_does_nothing() -> None:
-    """The kept connection stays, and the next request is served."""
+def test_abort_ends_the_client_and_no_other() -> None:
+    """Its connection is closed; a separate client, equal to it, goes on with one of its own."""
     with FaultServer(answering()) as server, DashboardClient(server.url) as client:
         client.get_job_info("x")
+        other = client.separate()
+        assert other == client
+        other.get_job_info("x")
         client.abort()
-        client.get_job_info("x")
-        assert server.connections == 1
+        assert server.connections == 2
+        assert not client._transport._kept._idle
+        other.get_job_info("x")
+        assert server.connections == 2
+        other.close()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

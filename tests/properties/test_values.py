@@ -121,7 +121,7 @@ def test_status_is_its_text(text: str) -> None:
 def test_keys_never_collide(parts: list[tuple[str, str, str, str]]) -> None:
     """Jobs that differ in namespace, name, uid or id, by any character, share no entry."""
     with JobInfoCache(Settings(), clock=FakeClock()) as cache:
-        cache._engine.reader._start = lambda: None
+        cache._engine.reader.start = lambda: None
         cache._engine.pool.add = lambda key: None  # type: ignore[method-assign]
         dashboard = ScriptedDashboard(FakeClock())
         clients, asked = [], 0

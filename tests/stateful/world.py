@@ -238,6 +238,10 @@ class WorldTransport:
         finally:
             self._under_way.discard(request)
 
+    def separate(self) -> WorldTransport:
+        """The world has no connections to keep apart."""
+        return self
+
     def abort(self) -> None:
         """Cut off what is under way."""
         for request in list(self._under_way):

@@ -24,7 +24,7 @@ class Rounds:
         self.engine = self.cache._engine
         self._pool = RecordingPool(clock)
         self.engine.pool = self.engine.reader._pool = self._pool
-        self.engine.reader._start = lambda: None
+        self.engine.reader.start = lambda: None
         self._due: dict[Cluster, float] = {}
 
     def cluster(

@@ -587,7 +587,7 @@ class TestClose:
         before = names()
         cache = JobInfoCache(clock=clock)
         assert cache.close()
-        cache._engine._start()
+        cache._engine.start()
 
         assert names() == before
 

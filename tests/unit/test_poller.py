@@ -357,6 +357,27 @@ class TestOutcomes:
         assert sorted(dashboard.asked) == ["a", "b"]
         assert client.get_job_info("b").status == "RUNNING"
 
+    def test_session_that_cannot_be_had_is_asked_for_seldom(self, clock: FakeClock) -> None:
+        """Where only the jobs are served, not each poll is followed by a request in vain."""
+        core = Core(clock)
+        dashboard = ScriptedDashboard(clock, "RUNNING")
+        asked_at: list[float] = []
+
+        def hang() -> dict[str, object]:
+            asked_at.append(clock.monotonic())
+            raise unavailable()
+
+        dashboard.get_version = hang  # type: ignore[method-assign]
+        client = core.cache.client(dashboard.client, Cluster("ns", "without-uid"))
+        for _ in range(100):
+            client.lookup("a")
+            core.engine.poller.poll_cluster(client.cluster)
+            clock.advance(1.0)
+
+        assert len(dashboard.asked) > 30
+        assert len(asked_at) == 2
+        assert asked_at[1] - asked_at[0] >= 60.0
+
     def test_kept_failure_keeps_no_frame(self, clock: FakeClock) -> None:
         """An error that is cached lets go of all that its frames held."""
 

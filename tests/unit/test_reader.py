@@ -110,7 +110,7 @@ class TestFirstRead:
         """A read of a job that is held starts nothing, whatever it finds."""
         core = Core(clock)
         core.add("a")
-        core.engine.reader._start = fail_to_start
+        core.engine.reader.start = fail_to_start
 
         assert core.reason() == "pending"
         core.poll()
