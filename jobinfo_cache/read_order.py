@@ -6,7 +6,7 @@ from lru import LRU
 
 from jobinfo_cache.entry import Entry, LRUKey
 
-__all__ = ["ReadOrder"]
+__all__ = ["ReadOrder", "may_go"]
 
 _MOST_LOOKS = 64  # entries looked at to make room for one, so that no read takes long
 
@@ -43,20 +43,27 @@ class ReadOrder:
     def clear(self) -> None:
         self._lru.clear()
 
-    def victim(self) -> Entry | None:
-        """The entry to go if room is needed, if there is one.
+    def victim(self, since: float) -> Entry | None:
+        """The entry to go if room is needed, if there is one that `may_go`.
 
-        It is the least recently read entry whose newest outcome was handed out, as far as a
-        bounded search finds one; where all were read again, the one read longest ago.
+        It is the least recently read of them, as far as a bounded search finds one; where all
+        were read again, the one read longest ago.
         """
         spared: Entry | None = None
         for _ in range(min(len(self._lru), _MOST_LOOKS)):
             key, entry = self._lru.peek_last_item()  # type: ignore[misc] # it is not empty
-            may_go = entry.read_record is entry.record
-            if may_go and not entry.read_again:
-                return entry
-            if may_go and (spared is None or entry.read_at < spared.read_at):
-                spared = entry
+            if may_go(entry, since):
+                if not entry.read_again:
+                    return entry
+                if spared is None or entry.read_at < spared.read_at:
+                    spared = entry
             entry.read_again = False
             self._lru.get(key)  # which moves it to the front
         return spared
+
+
+def may_go(entry: Entry, since: float) -> bool:
+    """True if the entry's newest outcome was handed out, or nobody came for one after `since`."""
+    if entry.read_record is entry.record:
+        return True
+    return entry.read_at <= since and not entry.is_placeholder

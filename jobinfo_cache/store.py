@@ -16,7 +16,7 @@ from jobinfo_cache.entry import NOTHING, ClusterState, Entry, Record
 from jobinfo_cache.errors import CacheClosed
 from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.model import Cluster
-from jobinfo_cache.read_order import ReadOrder
+from jobinfo_cache.read_order import ReadOrder, may_go
 from jobinfo_cache.settings import Settings
 from jobinfo_cache.waiting_list import WaitingList
 
@@ -26,7 +26,8 @@ Cause = Literal["evicted", "expired", "forgotten"]
 
 _SLICE = 100  # entries that one hold of the lock expires
 _MOST_TURNS = 16  # jobs that wait, to be looked at in one read, so that no read takes long
-_WAITING_PER_PLACE = 10  # a guess: so many take no more memory than the entries
+_MOST_WAITING = 20_000  # a guess: with as many places, more than one process can poll
+_PATIENCE = 10  # poll intervals; a guess: who was told to come back in one is gone after so many
 
 
 class Store:
@@ -38,6 +39,7 @@ class Store:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
+        self._patience = min(_PATIENCE * settings.poll_interval, settings.expiry)
         self.is_closed = False
         self.counts: Counter[str] = Counter()  # changed under the lock
         self._clusters: weakref.WeakValueDictionary[Cluster, ClusterState]
@@ -50,7 +52,7 @@ class Store:
         # The lock guards the order and all that entries and clusters hold.
         self.lock = threading.RLock()
         self._order = ReadOrder(self._settings.cache_size)
-        self._waiting = WaitingList(self._settings.cache_size * _WAITING_PER_PLACE)
+        self._waiting = WaitingList(_MOST_WAITING)
         self._exceeded_at = -math.inf
         self._exceeded_untold = False
         states = self.clusters()
@@ -75,27 +77,28 @@ class Store:
 
     # Reads
 
-    def add(self, state: ClusterState, job_id: str) -> list[Entry]:
-        """Make a placeholder for the job; returns all entries that are new.
+    def add(self, state: ClusterState, job_id: str) -> set[Cluster]:
+        """Make a placeholder for the job; returns the clusters that are to be visited.
 
-        If there is no room, or others wait for a place, the job has to wait for its turn: some
-        later read, of whatever job, gives it its place. Raises `CacheClosed`.
+        If there is no room, or others wait for it, the job has to wait for its turn: some later
+        read, of whatever job, gives it its place. Raises `CacheClosed`.
         """
         now = self._clock.monotonic()
         with self.lock:
             if self.is_closed:
                 raise CacheClosed("the cache is closed")
             if job_id in state.entries:
-                return []
-            if not self._waiting and self._order.free > 0:
-                return [self._place(state, job_id, now)]
+                return set()
             self._waiting.join((state.cluster, job_id), now)
-            if self._order.free == 0 and (victim := self._order.victim()) is not None:
+            if not self._order.free and (victim := self._order.victim(now - self._patience)):
                 self._evict(victim, now)
-            placed = self._place_waiting(now)
-            if job_id not in state.entries:
-                self._exceed(now)
-            return placed
+            visit = self._place_waiting(now)
+            if self._order.free and job_id not in state.entries:
+                self._waiting.leave((state.cluster, job_id))
+                self._place(state, job_id, now)
+            if job_id in state.entries or self._exceed(now):
+                visit.add(state.cluster)
+            return visit
 
     def tell_failure(self, entry: Entry, record: Record) -> bool:
         """True for one caller per failure: the one that is to raise it."""
@@ -124,26 +127,30 @@ class Store:
             entry.due_at = entry.joins_at = due
             return max(due, entry.state.not_before) - now
 
-    def _place_waiting(self, now: float) -> list[Entry]:
+    def _place_waiting(self, now: float) -> set[Cluster]:
         """Give free places to the jobs that have waited longest (lock held)."""
-        placed = []
+        visit = set()
         for _ in range(min(len(self._waiting), _MOST_TURNS)):
             if self._order.free == 0:
                 break
             (cluster, job_id), read_at = self._waiting.pop()
             state = self._clusters.get(cluster)
-            if state is None or read_at <= now - self._settings.expiry:
+            if state is None or read_at <= now - self._patience:
                 continue  # nobody has a client of the cluster any more, or reads the job
-            entry = self._place(state, job_id, now)
-            entry.read_at = read_at
-            placed.append(entry)
-        return placed
+            self._place(state, job_id, now).read_at = read_at
+            visit.add(cluster)
+        return visit
 
     def _place(self, state: ClusterState, job_id: str, now: float) -> Entry:
-        """Store a new entry (lock held; there is room)."""
+        """Store a new entry (lock held; there is room).
+
+        While there are too many jobs it waits for its cluster's next round, or until an interval
+        after the last one, so that coming and going costs no request.
+        """
         entry = Entry(state, job_id, now)
-        if self._is_exceeded(now) and now < state.next_due < math.inf:
-            entry.due_at = state.next_due
+        if self._is_exceeded(now):
+            next_round = min(state.next_due, state.asked_at + self._settings.poll_interval)
+            entry.due_at = max(now, next_round)
         # In this order: an entry that an interrupt leaves out of `entries` expires.
         self._order.put(entry)
         state.entries[job_id] = entry
@@ -154,19 +161,19 @@ class Store:
     def give_way(self, due: list[Entry]) -> list[Entry]:
         """Evict, of jobs that are due, as many as others wait for a place; returns the rest.
 
-        Those go whose newest outcome was handed out. A read can only evict what was handed out
-        and not polled since, and there may be no such entry whenever a certain job is read:
-        before a poll, each entry that is read at all is one.
+        A read can only evict what was handed out and not polled since, and there may be no such
+        entry whenever a certain job is read: before a poll, each entry that is read at all is one.
         """
         if not self._waiting:
             return due
         return [entry for entry in due if not self._gives_way(entry)]  # there may be thousands
 
     def _gives_way(self, entry: Entry) -> bool:
+        now = self._clock.monotonic()
         with self.lock:
-            if len(self._waiting) <= self._order.free or entry.read_record is not entry.record:
+            if len(self._waiting) <= self._order.free or not may_go(entry, now - self._patience):
                 return False
-            self._evict(entry, self._clock.monotonic())
+            self._evict(entry, now)
             return True
 
     # Removals
@@ -217,8 +224,7 @@ class Store:
         now = self._clock.monotonic()
         deadline = now - self._settings.expiry
         with self.lock:
-            if not self._is_exceeded(now):  # then nobody who waits has read for as long
-                self._waiting.clear()
+            self._waiting.drop_unread(now - self._patience)
             entries = self._order.entries()
         expired = [entry for entry in entries if _is_unread_since(entry, deadline)]
         removed = []
@@ -252,14 +258,12 @@ class Store:
         self.counts[cause] += 1
         return True
 
-    # Figures
+    # Figures, and capacity
 
     def count(self, name: str) -> None:
         """Raise a counter by one."""
         with self.lock:
             self.counts[name] += 1
-
-    # Capacity
 
     def capacity_exceeded(self) -> bool:
         """True while a live entry was evicted or a job refused within the last `expiry`."""
@@ -278,10 +282,11 @@ class Store:
         with self.lock:
             return self._order.entries()
 
-    def _exceed(self, now: float) -> None:
-        """Note that there are too many jobs (lock held)."""
+    def _exceed(self, now: float) -> bool:
+        """Note that there are too many jobs (lock held); True if a worker has to say so."""
         self._exceeded_untold = self._exceeded_untold or not self._is_exceeded(now)
         self._exceeded_at = now
+        return self._exceeded_untold
 
     def _is_exceeded(self, now: float) -> bool:
         return now - self._exceeded_at < self._settings.expiry

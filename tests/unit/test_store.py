@@ -62,14 +62,40 @@ class TestCapacity:
         assert sorted(core.state.entries) == ["b", "c"]
 
     def test_untold_outcome_is_kept(self, clock: FakeClock) -> None:
-        """An entry whose newest outcome no one has seen is not evicted, however old."""
+        """An entry whose newest outcome no one has seen yet is not evicted, but others are."""
         core = Core(clock, cache_size=2)
         core.add("a", "b")
         core.poll()
+        clock.advance(29.9)
         core.read("b")
         core.add("c")
 
         assert sorted(core.state.entries) == ["a", "c"]
+
+    def test_untold_outcome_that_nobody_comes_for_goes(self, clock: FakeClock) -> None:
+        """Ten intervals after its last read an entry makes room whatever its outcome."""
+        core = Core(clock, cache_size=1)
+        core.add("a")
+        core.poll_for(29.9)
+        core.add("b")
+        assert sorted(core.state.entries) == ["a"]
+        core.poll_for(0.1)
+        core.add("b")
+
+        assert sorted(core.state.entries) == ["b"]
+
+    def test_entry_without_an_outcome_is_kept(self, clock: FakeClock) -> None:
+        """A job that was never asked about, for its dashboard's backoff, waits for that."""
+        core = Core(clock, unavailable(retry_after=60.0), cache_size=2)
+        core.add("a")
+        core.poll()
+        core.add("b")
+        clock.advance(50.0)
+        core.add("c")
+
+        assert sorted(core.state.entries) == ["b", "c"]
+        assert core.reason("d") == "pending"
+        assert sorted(core.state.entries) == ["b", "c"]
 
     def test_untold_failure_is_kept(self, clock: FakeClock) -> None:
         """That holds for a failure too; once it was raised, its entry may go."""
@@ -101,7 +127,8 @@ class TestCapacity:
         assert sorted(core.state.entries) == ["a", "b"]
         stats = core.cache.stats()
         assert (stats.evicted, stats.capacity_exceeded, stats.reads_pending) == (0, True, 3)
-        assert core.pool.take() == []
+        core.poll()
+        assert core.dashboard.asked == ["a", "b"]
 
     def test_placeholder_that_was_looked_up_is_not_evicted(self, clock: FakeClock) -> None:
         """A lookup that found nothing has handed out no outcome."""
@@ -172,6 +199,22 @@ class TestCapacity:
 
         assert sum("full" in record.getMessage() for record in caplog.records) == 2
 
+    def test_excess_is_said_though_no_job_is_polled(
+        self, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A refusal among jobs that have all ended has a worker come to say so, once."""
+        core = Core(clock, "SUCCEEDED", cache_size=2)
+        core.add("a", "b")
+        assert core.poll() is None
+        core.pool.take()
+        core.add("c")
+        assert core.pool.take() == [(CLUSTER, 0.0)]
+        core.poll()
+        core.add("c")
+
+        assert ["full" in record.getMessage() for record in caplog.records] == [True]
+        assert core.pool.take() == []
+
     def test_new_job_waits_for_the_round_while_capacity_is_exceeded(self, clock: FakeClock) -> None:
         """Beyond capacity a new job is not asked about before its cluster's next round."""
         core = Core(clock, cache_size=2, poll_interval=3.0)
@@ -193,7 +236,8 @@ class TestCapacity:
     def test_new_job_of_an_idle_cluster_is_polled_though_capacity_is_exceeded(
         self, clock: FakeClock
     ) -> None:
-        """A cluster without a live job has no round to wait for: its new job is asked at once."""
+        """A cluster that was not asked for an interval has no round to wait for: a new job is
+        asked about at once."""
         core = Core(clock, "SUCCEEDED", cache_size=2)
         core.add("a")
         core.poll()
@@ -203,12 +247,46 @@ class TestCapacity:
             other.lookup(job_id)
         assert core.cache.stats().capacity_exceeded
         core.cache.forget("ns", "other")
+        clock.advance(3.0)
         with pytest.raises(TryAgain) as raised:
             core.read("b")
 
         assert raised.value.retry_after < 1.0
         core.poll()
         assert core.read("b").status == "SUCCEEDED"
+
+    def test_jobs_that_have_ended_are_asked_about_once_an_interval(self, clock: FakeClock) -> None:
+        """Beyond capacity the return of one waits as that of a live job does."""
+        core = Core(clock, "SUCCEEDED", cache_size=2)
+        core.add("a", "b", "c")
+        clock.advance(1.0)
+        core.poll()
+        for job_id in ("a", "b"):
+            core.read(job_id)
+        core.add("c", "a", "b")
+        core.poll()
+        assert core.dashboard.asked == ["a", "b"]
+        core.poll_for(3.0)
+
+        assert core.dashboard.asked == ["a", "b", "c", "a"]
+        assert core.dashboard.asked_at == [1001.0, 1001.0, 1004.0, 1004.0]
+
+    def test_new_job_waits_for_no_backoff_of_another(self, clock: FakeClock) -> None:
+        """The cluster's next round may be a minute away: a new job waits for an interval."""
+        core = Core(clock, cache_size=2, poll_interval=3.0)
+        core.dashboard.script("a", not_found())
+        core.add("a", "b", "c")
+        core.client.forget("b")
+        core.client.forget("c")
+        core.poll_for(100.0)
+        clock.advance(1.0)
+        assert core.state.next_due - clock.monotonic() > 30.0
+        with pytest.raises(TryAgain) as raised:
+            core.read("d")
+
+        assert raised.value.retry_after < 3.2
+        core.poll_for(3.0)
+        assert core.dashboard.asked[-1] == "d"
 
 
 class TestWaiting:
@@ -248,14 +326,15 @@ class TestWaiting:
         assert sorted(core.state.entries) == ["d", "e", "f"]
 
     def test_no_read_takes_long(self, clock: FakeClock) -> None:
-        """However many wait and however many places are free, a read looks at some only."""
+        """However many wait and however many places are free, a read places some, and its own."""
         core = Core(clock, cache_size=100)
         core.add(*map(str, range(200)))
         for number in range(100):
             core.client.forget(str(number))
         core.add("new")
 
-        assert len(core.state.entries) == store._MOST_TURNS
+        assert len(core.state.entries) == store._MOST_TURNS + 1
+        assert "new" in core.state.entries
 
     def test_place_of_another_cluster_is_polled(self, clock: FakeClock) -> None:
         """The cluster of the job that gets the place is visited, whatever cluster was read."""
@@ -344,26 +423,56 @@ class TestWaiting:
         assert sorted(core.state.entries) == ["b"]
 
     def test_job_that_was_not_read_for_long_is_passed_over(self, clock: FakeClock) -> None:
-        """A reader that has not come back for `expiry` gets no place."""
-        core = Core(clock, cache_size=1, expiry=100.0)
+        """A reader that has not come back for ten intervals gets no place."""
+        core = Core(clock, cache_size=1)
         core.add("a", "b")
-        clock.advance(50.0)
+        clock.advance(15.0)
         core.add("c")
-        clock.advance(50.0)
+        clock.advance(15.0)
         core.client.forget("a")
         core.add("d")
 
         assert sorted(core.state.entries) == ["c"]
 
+    def test_no_job_is_refused_while_a_place_is_free(self, clock: FakeClock) -> None:
+        """A new job gets it, however many wait that nobody reads any more."""
+        core = Core(clock, cache_size=1)
+        core.add("a", *map(str, range(2 * store._MOST_TURNS)))
+        clock.advance(30.0)
+        core.client.forget("a")
+        core.add("new")
+
+        assert sorted(core.state.entries) == ["new"]
+
+    def test_readers_are_answered_soon_after_a_burst_of_single_reads(
+        self, clock: FakeClock
+    ) -> None:
+        """Jobs that were read once hold and await places for ten intervals, not for `expiry`."""
+        core = Core(clock, cache_size=10)
+        steady = [f"steady-{number}" for number in range(8)]
+
+        def rounds(number: int) -> list[int]:
+            """How many of the steady readers get an answer in each."""
+            answered = []
+            for _ in range(number):
+                answered.append(sum(read_or_wait(core, job) is not None for job in steady))
+                core.poll_for(3.0)
+            return answered
+
+        assert rounds(3)[1:] == [8, 8]
+        core.add(*(f"once-{number}" for number in range(30)))
+        rounds(11)
+        assert rounds(20) == [8] * 20
+
     def test_place_expires_after_the_read(self, clock: FakeClock) -> None:
         """Its entry goes `expiry` after the job was read, not after it got its place."""
         core = Core(clock, cache_size=1, expiry=100.0)
         core.add("a", "b")
-        clock.advance(60.0)
+        clock.advance(20.0)
         core.client.forget("a")
         core.add("c")
         assert sorted(core.state.entries) == ["b"]
-        clock.advance(40.0)
+        clock.advance(80.0)
         core.engine.cleanup.sweep()
 
         assert core.state.entries == {}

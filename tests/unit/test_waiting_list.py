@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-
 import pytest
 
 from jobinfo_cache import Cluster
@@ -44,17 +41,11 @@ def test_none_waits() -> None:
         waiting(5).pop()
 
 
-def test_more_than_fit_are_a_fair_sample() -> None:
-    """Of more jobs than fit each is as likely to wait as any other, early or late."""
-    random.seed(1)
-    chosen: Counter[str] = Counter()
-    for _ in range(2000):
-        waiting_list = waiting(3, *"abcdefghij")
-        assert len(waiting_list) == 3
-        chosen.update(pop_all(waiting_list))
-    # 600 each; the standard deviation is about 20.
-    assert sorted(chosen) == list("abcdefghij")
-    assert 500 < min(chosen.values()) <= max(chosen.values()) < 700
+def test_who_finds_it_full_has_no_turn() -> None:
+    """Of more jobs than fit those wait that came first; they may still be read again."""
+    waiting_list = waiting(2, "a", "b", "c", "a")
+    assert waiting_list.pop() == ((CLUSTER, "a"), 3.0)
+    assert pop_all(waiting_list) == ["b"]
 
 
 def test_leaving() -> None:
@@ -75,6 +66,13 @@ def test_cluster_leaves() -> None:
     assert len(waiting_list) == 0
 
 
+def test_unread_are_dropped() -> None:
+    """Those go that were read then or earlier; the others keep their order."""
+    waiting_list = waiting(5, "c", "b", "a", "c")
+    waiting_list.drop_unread(1.0)
+    assert pop_all(waiting_list) == ["c", "a"]
+
+
 def test_who_leaves_makes_room() -> None:
     """However many come and go, there is room for `size` jobs, and for no more."""
     waiting_list = WaitingList(2)
@@ -87,5 +85,4 @@ def test_who_leaves_makes_room() -> None:
     waiting_list.clear()
     for job_id in "abcd":
         waiting_list.join((CLUSTER, job_id), 0.0)
-    assert len(waiting_list) == 2
-    assert len(waiting_list._lots) == 2
+    assert pop_all(waiting_list) == ["a", "b"]
