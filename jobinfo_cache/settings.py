@@ -56,9 +56,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            _CHECKS[str(field.type)](field.name, getattr(self, field.name))
-        if self.jitter > 0.5:
-            raise _wrong("jitter", self.jitter, "0 to 0.5")
+            check = _check_share if field.name == "jitter" else _CHECKS[str(field.type)]
+            check(field.name, getattr(self, field.name))
         if self.expiry <= self.poll_interval:
             raise _wrong("expiry", self.expiry, f"above poll_interval ({self.poll_interval})")
         if self.max_backoff < self.poll_interval:
@@ -107,11 +106,19 @@ def _check_switch(name: str, value: object) -> None:
 
 
 def _check_duration(name: str, value: object) -> None:
-    may_be_zero = name in ("jitter", "close_timeout")
+    may_be_zero = name == "close_timeout"
     right = f"a number {'from' if may_be_zero else 'above'} 0 to {_YEAR:.0f} (a year)"
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
+    _check_range(name, value, _YEAR, right)
+    if value == 0 and not may_be_zero:
         raise _wrong(name, value, right)
-    if not 0 <= value <= _YEAR or (value == 0 and not may_be_zero):
+
+
+def _check_share(name: str, value: object) -> None:
+    _check_range(name, value, 0.5, "a number from 0 to 0.5")
+
+
+def _check_range(name: str, value: object, most: float, right: str) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= most:
         raise _wrong(name, value, right)
 
 

@@ -114,10 +114,10 @@ class TestChecks:
         with pytest.raises(ValueError, match=f"^{field} is .* True or False"):
             make(field, value)
 
-    @pytest.mark.parametrize("value", [-0.1, 0.51, math.nan, math.inf], ids=repr)
-    def test_jitter(self, value: float) -> None:
+    @pytest.mark.parametrize("value", [-0.1, 0.51, 1e9, math.nan, math.inf, True, "0"], ids=repr)
+    def test_jitter(self, value: Any) -> None:
         """Jitter is a share from 0 to a half."""
-        with pytest.raises(ValueError, match=r"^jitter is "):
+        with pytest.raises(ValueError, match=r"^jitter is .* must be a number from 0 to 0\.5$"):
             Settings(jitter=value)
 
     @pytest.mark.parametrize("value", [0.0, 0.5])
