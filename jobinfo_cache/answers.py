@@ -32,9 +32,9 @@ _LONGEST_DELAY = 365 * 86_400.0
 _ENVIRONMENT = re.compile("runtime_?env|env_?vars", re.IGNORECASE)
 # What Ray's dashboard says when the state of a job forbids a request.
 _CONFLICTS = (
-    (400, "submission type jobs"),
-    (500, "in a non-terminal state"),
-    (500, "Please use a different submission_id"),
+    ("POST DELETE GET", 400, "submission type jobs"),
+    ("DELETE", 500, "in a non-terminal state"),
+    ("POST", 500, "Please use a different submission_id"),
 )
 
 
@@ -81,7 +81,7 @@ def refusal(answer: Answer, redact: Redact, job_id: str | None = None) -> Dashbo
     if job_id is not None:
         if status == 404 and text.strip().rstrip(".") == f"Job {job_id} does not exist".rstrip("."):
             return JobNotFound(message, job_id=job_id, **fields)
-        if any(status == code and words in text for code, words in _CONFLICTS):
+        if _is_conflict(answer, job_id):
             return JobConflict(message, job_id=job_id, **fields)
     if status == 429 or (500 <= status < 600 and status != 501):
         return DashboardUnavailable(message, retry_after=_delay(answer.retry_after), **fields)
@@ -138,6 +138,15 @@ def is_ghost(body: Any) -> bool:
         and body.get("error_type") == "JOB_SUPERVISOR_ACTOR_DIED"
         and body.get("entrypoint") == "Entrypoint not found."
         and body.get("start_time") is None
+    )
+
+
+def _is_conflict(answer: Answer, job_id: str) -> bool:
+    if answer.method == "GET" and not answer.url.endswith(f"/{quote(job_id, safe='')}/logs"):
+        return False  # no state of a job forbids to look at it
+    return any(
+        answer.method in methods and answer.status == status and words in answer.text
+        for methods, status, words in _CONFLICTS
     )
 
 

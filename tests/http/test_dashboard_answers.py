@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -417,6 +418,42 @@ def test_a_driver_job_is_a_conflict(
         error = error_of(lambda ask=ask: ask("x"))  # type: ignore[misc]
         assert isinstance(error, JobConflict)
         assert error.job_id == "x"
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        (400, "submission type jobs", BadResponse),
+        (500, "in a non-terminal state", DashboardUnavailable),
+        (500, "Please use a different submission_id", DashboardUnavailable),
+    ],
+)
+@pytest.mark.parametrize("job_id", ["x", "logs"])
+def test_to_look_at_a_job_is_never_a_conflict(
+    job_id: str,
+    status: int,
+    words: str,
+    kind: type[DashboardError],
+    dashboard: responses.RequestsMock,
+    client: DashboardClient,
+) -> None:
+    """Whatever a failing dashboard says: no state of a job forbids to ask for it."""
+    dashboard.get(f"{URL}/api/jobs/{job_id}", body=f"it is {words} now", status=status)
+    assert type(error_of(lambda: client.get_job_info(job_id))) is kind
+
+
+def test_an_enum_member_names_the_job_that_it_holds(
+    dashboard: responses.RequestsMock, client: DashboardClient
+) -> None:
+    """Its `str()` is another text, which nobody means."""
+
+    class Id(str, Enum):
+        """Texts as enum members."""
+
+        A = "x"
+
+    dashboard.get(f"{URL}/api/jobs/x", json={**JOB, "submission_id": "x"})
+    assert client.get_job_info(Id.A).submission_id == "x"
 
 
 def test_an_unknown_job_is_not_found_by_any_method(
