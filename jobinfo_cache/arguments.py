@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 _FORM = "http(s)://host[:port][/prefix]"
-_HOST = re.compile(r"[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._~-]+)?\]")
+_HOST = re.compile(r"[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\]")
+_ZONE = re.compile(r"\w+://[^/?#]*\[[^]/?#]*%")
 _PATH = re.compile(r"([/A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
 
 
@@ -40,6 +41,10 @@ def checked_url(url: str) -> str:
     if parts is not None and "@" in parts.netloc:
         raise ValueError(
             f"url {_harmless(url)!r} holds a user or a password; use headers for credentials"
+        )
+    if parts is None and _ZONE.match(url):  # which no request could be sent to
+        raise ValueError(
+            f"url {_harmless(url)!r} holds an IPv6 zone; use a host name, or an address without one"
         )
     if parts is None or parts.query or parts.fragment or url.endswith(("?", "#")):
         raise ValueError(f"url is {_harmless(url)!r}; it must be {_FORM}")

@@ -63,6 +63,13 @@ def test_what_is_no_dashboards_url_is_a_value_error(url: str) -> None:
         DashboardClient(url)
 
 
+@pytest.mark.parametrize("zone", ["%eth0", "%25eth0"])
+def test_an_ipv6_zone_is_refused(zone: str) -> None:
+    """However it is written, no request could be sent there; it says what to use instead."""
+    with pytest.raises(ValueError, match=r"holds an IPv6 zone; use a host name, or an address"):
+        DashboardClient(f"http://[fe80::1{zone}]:8265")
+
+
 @pytest.mark.parametrize(
     "url",
     [
