@@ -42,7 +42,7 @@ class Adapter(HTTPAdapter):
         self.proxies = {scheme: _checked_proxy(proxy)} if proxy else {}
         self.secrets = [text for url in self.proxies.values() for text in _secrets_in(url)]
         self._tls: ssl.SSLContext | None = None
-        if scheme == "https" or self.proxies.get(scheme, "").startswith("https:"):
+        if "https" in (scheme, urlsplit(self.proxies.get(scheme, "")).scheme):
             trusted = verify if isinstance(verify, ssl.SSLContext) else found["verify"]
             self._tls = _tls_context(True if trusted is None else trusted)
         self._origin = len(f"{scheme}://{urlsplit(url).netloc}")

@@ -172,6 +172,17 @@ def test_a_proxy_that_drips_its_consent_ends_with_the_deadline() -> None:
         assert "within 0.2 s" in fails_in_time(client, KINDS["single"])
 
 
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_a_tls_proxy_that_drips_ends_with_the_deadline(scheme: str) -> None:
+    """However its scheme is written: the TLS settings are ours, and the sockets know deadlines."""
+    with FaultServer(drips_headers, tls=CERTIFICATE) as proxy:
+        url = proxy.url.replace("https", scheme)
+        client = DashboardClient(
+            "http://127.0.0.1:1", timeout=TIMEOUT, proxies={"http": url}, verify=str(CERTIFICATE)
+        )
+        assert "within 0.2 s" in fails_in_time(client, KINDS["single"])
+
+
 def test_a_slow_request_leaves_no_socket_and_no_thread() -> None:
     """The server sees the connection closed; nothing of the client runs on."""
     closed = threading.Event()
