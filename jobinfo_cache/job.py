@@ -16,7 +16,9 @@ __all__ = ["JobInfo", "check_job_id"]
 
 MAX_JOB_ID_LENGTH = 1024
 _MOST_LEVELS = 100
-_CONTAINERS = (dict, list)  # JSON makes no others
+_NO_JOB = f"raw is no mapping nested at most {_MOST_LEVELS} levels deep"
+_SIMPLE = frozenset({str, int, float, bool, type(None)})
+_EXACT = frozenset({str, type(None)})  # equal to nothing of another type
 _SHARED = 256  # characters; longer texts are seldom equal
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -28,6 +30,7 @@ def check_job_id(job_id: str) -> str:
     """
     if not isinstance(job_id, str):
         raise InvalidJobId(f"job_id must be a str, not {type(job_id).__name__}")
+    job_id = str.__str__(job_id)  # what it holds: an enum member, for one, says another text
     if job_id in ("", ".", ".."):
         raise InvalidJobId(f"job_id is {job_id!r}; it must name one job")
     if len(job_id) > MAX_JOB_ID_LENGTH:
@@ -36,7 +39,7 @@ def check_job_id(job_id: str) -> str:
         )
     if not job_id.isprintable() and any(_is_control(char) for char in job_id):
         raise InvalidJobId(f"job_id {job_id[:64]!r} holds a control character or half a character")
-    return str(job_id)
+    return job_id
 
 
 def _is_control(char: str) -> bool:
@@ -50,8 +53,8 @@ class JobInfo:
     A field that was missing, null or of an odd type is None. Mappings are handed out as fresh
     copies. `fetched_at` (aware UTC) is when the request was sent, so the value is never older
     than that. `raw` is the whole answer, fields of newer Ray versions included.
-    Made from a dashboard's JSON object; raises `ValueError` if that is none, has no status, or
-    is nested deeper than 100 levels, which could not be copied in every thread.
+    Made from a copy of a dashboard's JSON object; raises `ValueError` if that is none, has no
+    status, or is nested deeper than 100 levels, which could not be copied in every thread.
 
     .. versionadded:: 0.1.0
     """
@@ -63,11 +66,12 @@ class JobInfo:
     _raw: Mapping[str, Any]
 
     def __init__(self, raw: Mapping[str, Any], *, fetched_at: datetime) -> None:
-        if not isinstance(raw, (dict, Mapping)) or _is_too_deep(raw):
-            raise ValueError("raw is no mapping nested at most 100 levels deep")
+        if not isinstance(raw, (dict, Mapping)):
+            raise ValueError(_NO_JOB)
+        own = _own(raw, _MOST_LEVELS)
         set_field = object.__setattr__
-        set_field(self, "_raw", raw)
-        set_field(self, "status", JobStatus(raw.get("status")))  # type: ignore[arg-type]
+        set_field(self, "_raw", own)
+        set_field(self, "status", JobStatus(own.get("status")))
         set_field(self, "fetched_at", fetched_at)
 
     def stamped(self, fetched_at: datetime, older: JobInfo | None = None) -> JobInfo:
@@ -78,7 +82,7 @@ class JobInfo:
 
         .. versionadded:: 0.1.0
         """
-        if older is not None and older._raw == self._raw:  # noqa: SLF001 - the same class
+        if older is not None and _is_same(older._raw, self._raw):  # noqa: SLF001 - the same class
             return older._with(older._raw, fetched_at)  # noqa: SLF001
         shared = {
             name: sys.intern(value) if type(value) is str and len(value) < _SHARED else value
@@ -209,7 +213,7 @@ class JobInfo:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, JobInfo):
             return NotImplemented
-        return self.fetched_at == other.fetched_at and self._raw == other._raw
+        return self.fetched_at == other.fetched_at and _is_same(self._raw, other._raw)
 
     def __hash__(self) -> int:
         return hash((self.submission_id, self.job_id, self.status, self.fetched_at))
@@ -246,17 +250,38 @@ def _job_info(raw: Mapping[str, Any], fetched_at: datetime) -> JobInfo:
     return JobInfo(raw, fetched_at=fetched_at)
 
 
-def _is_too_deep(raw: Mapping[str, Any]) -> bool:
-    level = [value for value in raw.values() if value.__class__ in _CONTAINERS and value]
-    for _ in range(_MOST_LEVELS):
-        if not level:
+def _own(value: Any, levels: int) -> Any:
+    """The JSON value in dicts and lists that nobody else holds; at most so many levels of them."""
+    own: Any
+    if isinstance(value, (dict, Mapping)):
+        own = dict(value)
+        places = own.items()
+    elif isinstance(value, (list, tuple)):
+        own = list(value)
+        places = enumerate(own)
+    else:
+        return value
+    if own and not levels:
+        raise ValueError(_NO_JOB)
+    for place, each in places:
+        if each.__class__ not in _SIMPLE:
+            own[place] = _own(each, levels - 1)
+    return own
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether JSON values are equal, and of equal types: to `==` 1, 1.0 and true are the same."""
+    return bool(one == other) and _has_same_types(one, other)
+
+
+def _has_same_types(one: Any, other: Any) -> bool:
+    kind = one.__class__
+    if kind is not other.__class__:
+        return False
+    places = one.items() if kind is dict else enumerate(one) if kind is list else ()
+    for place, each in places:
+        if each.__class__ not in _EXACT and not _has_same_types(each, other[place]):
             return False
-        level = [
-            value
-            for container in level
-            for value in (container.values() if container.__class__ is dict else container)
-            if value.__class__ in _CONTAINERS and value
-        ]
     return True
 
 

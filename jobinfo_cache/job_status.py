@@ -27,6 +27,7 @@ class JobStatus(str):
     def __new__(cls, text: str) -> JobStatus:
         if not isinstance(text, str) or not text:
             raise ValueError(f"{text!r} is no status; it must be a text that is not empty")
+        text = str.__str__(text)  # what it holds: an enum member, for one, says another text
         return _KNOWN.get(text) or super().__new__(cls, text)
 
     @property

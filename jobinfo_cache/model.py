@@ -24,7 +24,8 @@ class _ClusterFields(NamedTuple):
 class Cluster(_ClusterFields):
     """The identity of one incarnation of a cluster: namespace, name, and uid.
 
-    Names are taken as they are, never truncated or rewritten. With a `uid` a cluster that was
+    Names are taken as they are, never truncated or rewritten; `str()` is one line for messages,
+    with the control characters of a name as escapes. With a `uid` a cluster that was
     deleted and made again under the same name is another one. Raises `ValueError` when the
     namespace or the name is empty or any part is not a `str`.
 
@@ -39,14 +40,18 @@ class Cluster(_ClusterFields):
                 raise ValueError(f"Cluster {field} is {value!r}; it must be a str")
             if not value and field != "uid":
                 raise ValueError(f"Cluster {field} is empty; it must name the cluster")
-        return super().__new__(cls, str(namespace), str(name), str(uid))
+        # What they hold: a member of an enum, for one, says another text.
+        return super().__new__(cls, *map(str.__str__, (namespace, name, uid)))
 
     @classmethod
     def _make(cls, iterable: Iterable[Any]) -> Cluster:  # type: ignore[override]
         return cls(*iterable)
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" + (f" ({self.uid})" if self.uid else "")
+        text = f"{self.namespace}/{self.name}" + (f" ({self.uid})" if self.uid else "")
+        if text.isprintable():
+            return text
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 @dataclass(frozen=True)

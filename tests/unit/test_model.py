@@ -8,6 +8,8 @@ import json
 import pickle
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -56,6 +58,12 @@ TIMES = ["start_time", "end_time"]
 MAPPINGS = ["metadata", "runtime_env", "driver_info"]
 
 
+class Name(str, Enum):
+    """Texts as enum members, whose `str()` is another text ("Name.A")."""
+
+    A = "name-a"
+
+
 @pytest.fixture
 def info() -> JobInfo:
     return JobInfo(copy.deepcopy(RAW), fetched_at=START)
@@ -99,6 +107,10 @@ class TestJobStatus:
         """An empty text, or no text, is a ValueError."""
         with pytest.raises(ValueError, match="no status"):
             JobStatus(value)
+
+    def test_enum_member_is_taken_by_its_content(self) -> None:
+        """A member of a text enum stands for what it holds, not for its name."""
+        assert str(JobStatus(Name.A)) == "name-a"
 
     @pytest.mark.parametrize("status", [JobStatus.FAILED, JobStatus("NEW")])
     def test_copies(self, status: JobStatus) -> None:
@@ -192,8 +204,65 @@ class TestJobInfoFields:
         at_depth(100, info.to_dict)
 
 
+class TestStamped:
+    """The same answer at another time, in shared memory."""
+
+    LATER = START + timedelta(seconds=3)
+
+    def test_equal_answer_shares_the_older_ones_memory(self, info: JobInfo) -> None:
+        """A poll that brings nothing new keeps what was there."""
+        again = JobInfo(copy.deepcopy(RAW), fetched_at=START).stamped(self.LATER, info)
+
+        assert again._raw is info._raw
+        assert again.fetched_at == self.LATER
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [(True, 1), (1, True), (0, False), (1, 1.0), ({"a": [1]}, {"a": [True]}), ([0], [0.0])],
+        ids=repr,
+    )
+    def test_change_of_type_alone_is_kept(self, before: Any, after: Any) -> None:
+        """A value that `==` takes for the older one, but is of another type, is not lost."""
+        older = make_info("FAILED", driver_exit_code=before)
+        newer = make_info("FAILED", driver_exit_code=after).stamped(START, older)
+
+        assert repr(newer.raw["driver_exit_code"]) == repr(after)
+        assert newer != older
+
+
 class TestJobInfoIsAValue:
     """Immutable, hashable, safe to share."""
+
+    def test_what_it_was_made_of_can_be_changed(self) -> None:
+        """It holds a copy: the caller may go on with his mapping, at any depth."""
+        raw = copy.deepcopy(RAW)
+        info = JobInfo(raw, fetched_at=START)
+        raw["status"] = "RUNNING"
+        raw["runtime_env"]["env_vars"].clear()
+        raw["from_a_newer_ray"].append(2)
+
+        assert info.raw == RAW
+
+    def test_made_of_a_mapping_that_is_no_dict(self) -> None:
+        """Any mappings will do, at any depth, and so will tuples."""
+        env = MappingProxyType({"env_vars": MappingProxyType({"A": ("b",)})})
+        info = JobInfo(MappingProxyType({**RAW, "runtime_env": env}), fetched_at=START)
+
+        assert info.runtime_env == {"env_vars": {"A": ["b"]}}
+        assert info.raw == {**RAW, "runtime_env": info.runtime_env}
+        assert pickle.loads(pickle.dumps(info)) == info
+        assert copy.deepcopy(info) == info
+
+    def test_levels(self) -> None:
+        """A hundred levels are taken, with empty ones below; one more is a ValueError."""
+        nested: Any = []
+        for _ in range(99):
+            nested = [nested]
+        info = make_info(metadata=nested)
+
+        assert info.raw["metadata"] == nested
+        with pytest.raises(ValueError, match="100 levels"):
+            make_info(metadata=[nested])
 
     @pytest.mark.parametrize("name", ["status", "message", "fetched_at", "new", "_raw"])
     def test_is_frozen(self, info: JobInfo, name: str) -> None:
@@ -328,6 +397,22 @@ class TestCluster:
 
         assert [Cluster(name, name, name)[:] for name in names] == [(name,) * 3 for name in names]
 
+    def test_enum_member_is_taken_by_its_content(self) -> None:
+        """A member of a text enum stands for what it holds, not for its name."""
+        cluster = Cluster(Name.A, Name.A, Name.A)
+
+        assert repr(cluster) == "Cluster(namespace='name-a', name='name-a', uid='name-a')"
+
+    @pytest.mark.parametrize(
+        ("name", "shown"),
+        [("one", "one"), ("ü", "ü"), ("a\nb", r"a\nb"), ("\x1b\u2028", r"\x1b\u2028")],
+        ids=ascii,
+    )
+    def test_text_is_one_line(self, name: str, shown: str) -> None:
+        """`str()`, which messages use, shows control characters and line ends as escapes."""
+        assert str(Cluster("ns", name)) == f"ns/{shown}"
+        assert str(Cluster("ns", "one", name)) == f"ns/one ({shown})"
+
     @pytest.mark.parametrize(
         "parts",
         [("", "one"), ("ns", ""), ("", ""), (None, "one"), ("ns", 3), ("ns", "one", None)],
@@ -365,7 +450,22 @@ class TestJobIds:
 
     @pytest.mark.parametrize(
         "job_id",
-        ["", ".", "..", "x" * 1025, "a\nb", "\x00", "\x7f", "\x80", "\ud800", None, 3, b"a"],
+        [
+            "",
+            ".",
+            "..",
+            "x" * 1025,
+            "a\nb",
+            "\x00",
+            "\x7f",
+            "\x80",
+            "\ud800",
+            None,
+            3,
+            b"a",
+            [],
+            {},
+        ],
         ids=lambda value: ascii(value)[:12],
     )
     def test_impossible(self, job_id: Any) -> None:
@@ -386,3 +486,9 @@ class TestJobIds:
             __slots__ = ()
 
         assert type(check_job_id(Id("a"))) is str
+
+    def test_enum_member_is_taken_by_its_content(self) -> None:
+        """A member of a text enum names the job that it holds, not "Name.A"."""
+        job_id = check_job_id(Name.A)
+
+        assert (job_id, type(job_id)) == ("name-a", str)
