@@ -47,7 +47,6 @@ def test_nobody_waits_for_long(
 ) -> None:
     """No reader is without an answer for longer than it takes all the others to have one."""
     random.seed(seed)
-
     trial = Crowd(FakeClock(), crowd, places=places, clusters=clusters, jitter=jitter)
     trial.read_for(2 * trial.patience)
     assert trial.longest_wait(2 * trial.patience) <= trial.patience

@@ -12,7 +12,7 @@ from jobinfo_cache import CachedDashboardClient, Cluster, DashboardError, Settin
 from jobinfo_cache.entry import Entry
 from jobinfo_cache.testing import FakeClock
 from tests.stateful import steps
-from tests.stateful.steps import SteppedCache, due_of
+from tests.stateful.steps import SteppedCache, due_of, requests_in
 from tests.stateful.watch import TOLERANCE, Key, Watch
 from tests.stateful.world import DRIVER_ID, Request, World, client_of
 
@@ -161,8 +161,7 @@ class CheckedCache(RuleBasedStateMachine):
         assert sum(removals) - sum(self.removals) == len(gone)
         for key in gone:
             if stats.evicted > self.removals[0]:
-                entry = self.known[key]
-                assert entry.read_record is entry.record, "evicted before its outcome was shown"
+                self.check_eviction(self.known[key])
             self.watch.removed(key)
             self.watch.may_be_early(key)
         self.known, self.removals = now, removals
@@ -173,6 +172,14 @@ class CheckedCache(RuleBasedStateMachine):
                 for key in now:
                     if key[0] == cluster:
                         self.watch.contacted(key)
+
+    def check_eviction(self, entry: Entry) -> None:
+        """Its newest outcome was shown, or nobody came for one for long."""
+        if entry.read_record is not entry.record:
+            unread = self.clock.monotonic() - entry.read_at
+            patience = min(10 * self.settings.poll_interval, self.settings.expiry)
+            assert unread >= patience - TOLERANCE, "evicted before its outcome was shown"
+            assert requests_in(entry.record), "evicted before there was an outcome"
 
     def check_size(self, now: dict[Key, Entry]) -> None:
         assert len(now) <= self.settings.cache_size

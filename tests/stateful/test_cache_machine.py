@@ -153,7 +153,7 @@ class CacheMachine(CheckedCache):
         assert not self.watch.is_closed, "a closed cache answers"
         self.watch.check_snapshot(key, shown, None)
         if not shown.fresh:
-            self.watch.may_be_early(key)
+            self.watch.may_be_early(key, self.watch.oldest(max_age, newer_than))
         self.check_was_read(key)
 
     @precondition(lambda self: not self.watch.is_closed and not self.steps.flights)

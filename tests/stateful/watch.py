@@ -40,7 +40,8 @@ class Watch:
         self._barriers: dict[Key, tuple[int, set[int]]] = {}
         self._strangers: set[Key] = set()  # see `written`
         self._asked: dict[Key, float] = {}
-        self._may_be_early: set[Key] = set()  # brought forward
+        # Brought forward, until a request is sent at that instant or later:
+        self._may_be_early: dict[Key, float] = {}
         self._may_spread: set[Key] = set()  # one delay is drawn from the whole interval
         self._said: dict[Key, tuple[str | None, str | None]] = {}  # by `on_change`
         self.problems: list[str] = []  # found in threads that survive an AssertionError
@@ -76,9 +77,9 @@ class Watch:
             return False
         return max(requests_in(entry.record)) < self._barriers.get(key, (0, set()))[0]
 
-    def may_be_early(self, key: Key) -> None:
-        """The next poll may come before its time."""
-        self._may_be_early.add(key)
+    def may_be_early(self, key: Key, wanted: float = -math.inf) -> None:
+        """Polls may come before their time, until one is sent at the instant `wanted` or later."""
+        self._may_be_early[key] = max(wanted, self._may_be_early.get(key, -math.inf))
 
     def contacted(self, key: Key) -> None:
         """The job's dashboard was reached for the first time, or again."""
@@ -92,7 +93,8 @@ class Watch:
             assert key in self._may_spread, f"{key} is asked again after {since} s"
             self._may_spread.discard(key)
         self._asked[key] = request.sent
-        self._may_be_early.discard(key)
+        if request.sent >= self._may_be_early.get(key, math.inf):
+            del self._may_be_early[key]
 
     def changed(self, change: JobChange) -> None:
         """`on_change` was called; called from a worker."""
@@ -159,11 +161,12 @@ class Watch:
         newer_than: datetime | None,
     ) -> None:
         """`get_job_info` did what rules 1 to 3 of the contract say about what the entry held."""
+        oldest = self.oldest(max_age, newer_than)
         if isinstance(outcome, TryAgain):
             assert 0 < outcome.retry_after < math.inf
             assert outcome.last_info is (None if entry is None else entry.record.info)
             if entry is not None:
-                self.may_be_early(key)
+                self.may_be_early(key, oldest)
         elif isinstance(outcome, DashboardError):
             assert entry is not None
             number = self._check_error(key, outcome, outcome.last_info)
@@ -171,13 +174,14 @@ class Watch:
         else:
             assert isinstance(outcome, JobInfo), outcome
             self.check_info(key, outcome, fresh=True)
-        expected = self._expected(key, entry, self._oldest(max_age, newer_than))
+        expected = self._expected(key, entry, oldest)
         if expected is not None:
             assert _kind(outcome) == expected, f"{_kind(outcome)} instead of {expected}"
         if isinstance(outcome, DashboardError):
             self._told[key] = request_of(outcome)
 
-    def _oldest(self, max_age: float | None, newer_than: datetime | None) -> float:
+    def oldest(self, max_age: float | None, newer_than: datetime | None) -> float:
+        """The earliest instant of a request whose answer such a read may return."""
         now = self._clock.monotonic()
         max_age = self._settings.max_age if max_age is None else max_age
         oldest = -math.inf if max_age is None else now - max_age
