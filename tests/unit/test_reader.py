@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta, timezone
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from jobinfo_cache import (
     InvalidJobId,
     JobNotFound,
     TryAgain,
+    WaitTimeout,
 )
 from jobinfo_cache.testing import FakeClock
 from tests.support import (
@@ -50,6 +52,34 @@ class TestFirstRead:
         assert core.entry().is_placeholder
         assert set(core.pool.take()) == {(CLUSTER, 0.0)}
         assert core.dashboard.asked == []
+
+    def test_an_enum_member_names_the_job_that_it_holds(self, clock: FakeClock) -> None:
+        """A member of a text enum and its content are one job, on a miss and on a hit."""
+
+        class Id(str, Enum):
+            """Texts as enum members."""
+
+            A = "a"
+
+        core = Core(clock)
+        assert core.reason(Id.A) == "pending"
+        core.poll()
+
+        assert core.dashboard.asked == ["a"]
+        assert core.read(Id.A) is core.read("a")
+        assert [type(job_id) for job_id in core.state.entries] == [str]
+
+    def test_messages_are_one_line_whatever_the_cluster_is_called(self, clock: FakeClock) -> None:
+        """A line end in the cluster's name is shown as an escape."""
+        core = Core(clock)
+        client = core.cache.client(core.dashboard.client, Cluster("a\nb", "c"))
+        with pytest.raises(TryAgain, match=r"a\\nb/c: no new answer") as again:
+            client.get_job_info("x")
+        with pytest.raises(WaitTimeout, match=r"a\\nb/c: not there") as timeout:
+            client.wait("x", timeout=0.0)
+
+        assert str(again.value).isprintable()
+        assert str(timeout.value).isprintable()
 
     def test_lookup_says_that_nothing_is_known(self, clock: FakeClock) -> None:
         """A first lookup returns a snapshot without anything, and schedules the poll as well."""
