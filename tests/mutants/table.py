@@ -206,8 +206,8 @@ MUTATIONS = [
     ),
     Mutation(
         "read_order.py",
-        "if may_go and not entry.read_again:",
-        "if not entry.read_again:",
+        "            if may_go(entry, since):\n",
+        "            if True:\n",
         "an entry goes before its answer was handed out",
     ),
     Mutation(
@@ -281,9 +281,65 @@ MUTATIONS = [
     # More jobs than places: every job gets its answers
     Mutation(
         "store.py",
-        "or entry.read_record is not entry.record:",
+        "or not may_go(entry, now - self._patience):",
         "or False:",
         "a job that is due gives way before its answer was handed out",
+    ),
+    Mutation(
+        "read_order.py",
+        "return entry.read_at <= since and not entry.is_placeholder",
+        "return False",
+        "jobs that nobody comes back for hold their places for the whole expiry",
+        "tests/unit/test_store.py",
+    ),
+    Mutation(
+        "read_order.py",
+        " and not entry.is_placeholder",
+        "",
+        "a job goes that was never asked about",
+        "tests/unit/test_store.py",
+    ),
+    Mutation(
+        "store.py",
+        "read_at <= now - self._patience:",
+        "read_at <= now - self._settings.expiry:",
+        "jobs that nobody comes back for get places before those that are read",
+        "tests/unit/test_store.py",
+    ),
+    Mutation(
+        "store.py",
+        "            self._waiting.drop_unread(now - self._patience)\n",
+        "",
+        "jobs wait for ever when nobody reads any",
+        "tests/unit/test_store.py",
+    ),
+    Mutation(
+        "store.py",
+        "if self._order.free and job_id not in state.entries:",
+        "if False:",
+        "a job is refused while places are free",
+        "tests/unit/test_store.py",
+    ),
+    Mutation(
+        "store.py",
+        "min(state.next_due, state.asked_at + self._settings.poll_interval)",
+        "state.next_due",
+        "a new job waits for the end of another job's backoff",
+        "tests/unit/test_store.py",
+    ),
+    Mutation(
+        "store.py",
+        "entry.due_at = max(now, next_round)",
+        "pass",
+        "coming and going costs requests",
+        "tests/unit/test_rhythm.py tests/unit/test_store.py",
+    ),
+    Mutation(
+        "store.py",
+        "        return self._exceeded_untold\n",
+        "        return False\n",
+        "a refusal is never said when no job is polled",
+        "tests/unit/test_store.py",
     ),
     Mutation(
         "outcomes.py",
@@ -294,8 +350,8 @@ MUTATIONS = [
     ),
     Mutation(
         "store.py",
-        "if not self._waiting and self._order.free > 0:",
-        "if self._order.free > 0:",
+        "visit = self._place_waiting(now)",
+        "visit = set[Cluster]()",
         "a new job takes the place that others wait for",
         "tests/unit/test_store.py",
     ),
@@ -305,13 +361,6 @@ MUTATIONS = [
         "self._jobs.popitem(last=True)",
         "a place goes to the job refused last, and others wait for ever",
         "tests/unit/test_rhythm.py tests/properties/test_fairness.py",
-    ),
-    Mutation(
-        "waiting_list.py",
-        "if lot >= highest:",
-        "if lot >= 0.0:",
-        "those who find the waiting list full find it full for ever",
-        "tests/unit/test_rhythm.py",
     ),
     # on_change, counters, and the rhythm
     Mutation(
