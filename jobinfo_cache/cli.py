@@ -12,7 +12,7 @@ from types import FrameType
 from jobinfo_cache import InvalidJobId, JobInfoCacheError
 from jobinfo_cache._version import __version__
 from jobinfo_cache.commands import simulate, smoke, watch
-from jobinfo_cache.commands.exits import Exit, UsageError, exit_for
+from jobinfo_cache.commands.exits import Exit, OutputError, UsageError, exit_for
 from jobinfo_cache.commands.output import Output, one_line
 
 __all__ = ["main"]
@@ -27,7 +27,8 @@ exit codes:
   0 all well          1 a job did not succeed, or the smoke check failed
   2 usage             3 job not found
   4 dashboard unavailable, or timed out
-  5 token refused     130 Ctrl-C     143 SIGTERM
+  5 token refused     6 stdout cannot be written
+  130 Ctrl-C          143 SIGTERM
 
 environment:
   JOBINFO_CACHE_POLL_INTERVAL and the like set what the cache does
@@ -44,22 +45,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises `SystemExit` as `argparse` does. In the main thread SIGTERM ends the command.
     """
+    try:
+        with _sigterm_ends_it():
+            return _run(arguments)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except _Terminated:
+        return Exit.TERMINATED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     command: argparse.ArgumentParser = options.parser
     output = Output(as_json=options.output == "json")
     try:
-        with _sigterm_ends_it():
-            return int(options.run(options, output))
+        return int(options.run(options, output))
     except (UsageError, InvalidJobId) as error:
         command.error(str(error))
+    except OutputError as error:
+        output.note(f"{parser.prog}: {error}")
+        return Exit.OUTPUT
     except JobInfoCacheError as error:
         output.note(f"{parser.prog}: {one_line(str(error), limit=1000)}")
         return exit_for(error)
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
-    except _Terminated:
-        return Exit.TERMINATED
 
 
 def _parser() -> argparse.ArgumentParser:

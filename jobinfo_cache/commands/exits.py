@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from jobinfo_cache import DashboardAuthError, JobInfoCacheError, JobNotFound
 
-__all__ = ["Exit", "UsageError", "exit_for"]
+__all__ = ["Exit", "OutputError", "UsageError", "exit_for"]
 
 
 class Exit(IntEnum):
@@ -18,12 +18,17 @@ class Exit(IntEnum):
     NOT_FOUND = 3
     UNAVAILABLE = 4
     AUTH = 5
+    OUTPUT = 6
     INTERRUPTED = 130
     TERMINATED = 143
 
 
 class UsageError(Exception):
     """The command was called in a way that cannot work; the message says what would be right."""
+
+
+class OutputError(Exception):
+    """The data cannot be written; the message says why. A reader that has gone is none."""
 
 
 def exit_for(error: JobInfoCacheError) -> Exit:

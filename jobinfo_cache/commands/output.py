@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from jobinfo_cache.commands.exits import OutputError
 from jobinfo_cache.commands.terminal import is_terminal
 
 __all__ = ["Output", "one_line"]
@@ -17,6 +18,7 @@ class Output:
     """Writes to the stdout and stderr that there are when it is made. For one thread.
 
     `is_cut` is True once the reader of stdout has gone; what is written after that is dropped.
+    So is what stderr does not take, for whatever reason.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -32,15 +34,20 @@ class Output:
         return is_terminal(self._stderr)
 
     def data(self, text: str, fields: Mapping[str, Any]) -> None:
-        """The text, or the fields as one JSON object on one line; blocks as stdout does."""
+        """The text, or the fields as one JSON object on one line; blocks as stdout does.
+
+        Raises `OutputError` when it cannot be written, on a full disk for one.
+        """
         if self._stdout is None or self.is_cut:
             return
         self.status("")  # it may be the same terminal
         try:
             _write(self._stdout, (json.dumps(fields) if self._as_json else text) + "\n")
-        except BrokenPipeError:
+        except OSError as error:
             self.is_cut = True
             _discard(self._stdout)
+            if not isinstance(error, BrokenPipeError):
+                raise OutputError(f"stdout cannot be written: {error.strerror}") from error
 
     def note(self, text: str) -> None:
         """A line for people, on stderr."""
@@ -64,7 +71,7 @@ class Output:
             return
         try:
             _write(self._stderr, text)
-        except BrokenPipeError:
+        except OSError:
             _discard(self._stderr)
 
 

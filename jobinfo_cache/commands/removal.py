@@ -22,10 +22,22 @@ def remove_jobs(
 ) -> None:
     """Stop those that run, wait for their end (15 s at most) and 2 s more, and delete all.
 
-    Says on stderr what had to be left there; raises no error of a dashboard.
+    Says on stderr what had to be left there; raises no error of a dashboard. A signal ends it.
     """
-    if jobs:
+    if not jobs:
+        return
+    try:
         output.note(f"removing {len(jobs)} jobs")
+        _remove(jobs, dashboards, output)
+    except BaseException:
+        first, last = jobs[0].key.job_id, jobs[-1].key.job_id
+        output.note(f"cut short: jobs may be left there, from {first} to {last}")
+        raise
+
+
+def _remove(
+    jobs: Sequence[Job], dashboards: Mapping[Cluster, DashboardClient], output: Output
+) -> None:
     for cluster, dashboard in dashboards.items():
         ids = [job.key.job_id for job in jobs if job.key.cluster == cluster]
         try:

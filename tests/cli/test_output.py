@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,19 @@ def test_no_streams_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     output.data("data", {})
     output.note("note")
     assert not output.is_cut
+
+
+def test_notes_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk under stderr ends nothing: the data is what counts."""
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        output = Output(as_json=False)
+        output.note("note")
+        output.data("data", {})
+        output.note("note")
+    assert capsys.readouterr().out == "data\n"
 
 
 def test_one_line_has_nothing_that_a_terminal_obeys() -> None:

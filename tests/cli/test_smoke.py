@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,6 +171,40 @@ def test_signal_ends_it_and_its_jobs(
         "POST",
         "DELETE",
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGTERM, Exit.TERMINATED)]
+)
+def test_second_signal_says_what_may_be_left(
+    number: signal.Signals, code: Exit, dashboard: SimulatedDashboard
+) -> None:
+    """A signal while the jobs are removed ends that, and the jobs are named."""
+    with _running_smoke(dashboard) as process:
+        dashboard.gate("/api/jobs/")  # the removal does not get beyond its first request
+        process.send_signal(signal.SIGINT)
+        assert any("removing 1 jobs" in line for line in iter(process.stderr.readline, ""))
+        process.send_signal(number)
+        ended, stdout, stderr = end_of(process)
+    assert (ended, stdout) == (code, "")
+    assert re.search(
+        r"^cut short: jobs may be left there, from smoke-\w+-00-custom to", stderr, re.M
+    )
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.usefixtures("no_settling")
+def test_full_disk_leaves_no_jobs(
+    dashboard: SimulatedDashboard,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A summary that cannot be written ends the run with 6, when the jobs have been deleted."""
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["smoke", "--url", dashboard.url, "--jobs", "1"]) == Exit.OUTPUT
+    assert "stdout cannot be written: No space left on device" in capsys.readouterr().err
+    assert (dashboard.requests[-1].method, dashboard.requests[-1].status) == ("DELETE", 200)
 
 
 def test_no_noise_on_stderr() -> None:

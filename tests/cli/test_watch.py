@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +54,21 @@ def test_job_that_did_not_succeed(dashboard: SimulatedDashboard, status: str) ->
     dashboard.add_job("good", status="SUCCEEDED")
     dashboard.add_job("bad", status=status)
     assert _watch(dashboard) == Exit.FAILED
+
+
+def test_full_disk(
+    dashboard: SimulatedDashboard,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A line that cannot be written ends it with 6 and one line, though a job has failed."""
+    dashboard.add_job("bad", status="FAILED")
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert _watch(dashboard) == Exit.OUTPUT
+    assert capsys.readouterr().err == (
+        "jobinfo-cache: stdout cannot be written: No space left on device\n"
+    )
 
 
 def test_only_named_jobs(dashboard: SimulatedDashboard, capsys: pytest.CaptureFixture[str]) -> None:
