@@ -47,8 +47,8 @@ ABOUT_A_JOB = ["get_job_info", "get_job_log", "stop_job", "delete_job", "submit_
 
 def _methods(words: str) -> list[str]:
     """The methods that the cell "request" names."""
-    if words == "about a job":
-        return ABOUT_A_JOB
+    if words.startswith("about a job"):
+        return [name for name in ABOUT_A_JOB if name not in words]
     if words.startswith("any"):
         return [name for name in CALLS if name not in words]
     return [plain(words)]
