@@ -98,6 +98,7 @@ class DashboardClient:
 
         .. versionadded:: 0.1.0
         """
+        job_id = check_job_id(job_id)
         answer = self._ask_job("GET", job_id)
         return answers.job_info(answer, self._json(answer), job_id, self._credentials.redact)
 
@@ -129,6 +130,8 @@ class DashboardClient:
 
         .. versionadded:: 0.1.0
         """
+        if submission_id is not None:
+            submission_id = check_job_id(submission_id)
         job = arguments.checked_job(
             entrypoint=entrypoint,
             submission_id=submission_id,
@@ -280,8 +283,8 @@ class DashboardClient:
         return f"DashboardClient({self._url!r}, timeout={self._timeout!r})"
 
     def _ask_job(self, method: str, job_id: str, action: str = "") -> Answer:
-        path = _JOBS + quote(check_job_id(job_id), safe="") + action
-        return self._ask(method, path, job_id=job_id)
+        job_id = check_job_id(job_id)
+        return self._ask(method, _JOBS + quote(job_id, safe="") + action, job_id=job_id)
 
     def _ask(
         self,

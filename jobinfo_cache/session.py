@@ -21,7 +21,7 @@ _CANNOT_TELL = ""
 # Seconds, all three guesses:
 _PATIENCE = 0.5  # for the answer; the jobs of other clusters wait for this worker
 _TRY_AGAIN = 60.0  # after which it is asked for again, if there was none
-_KEEPS = 1.0  # for which an answer will do, so that a hundred lost jobs cost one request
+_KEEPS = 0.5  # for which an answer will do, so that a hundred lost jobs cost one request
 
 
 def after_answer(entry: Entry) -> None:

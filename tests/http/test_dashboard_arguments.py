@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobinfo_cache import JobNotFound
 from jobinfo_cache.dashboard import DashboardClient
+from jobinfo_cache.testing import SimulatedDashboard
 
 GOOD_URLS = {
     "http://h": "http://h",
@@ -216,3 +219,17 @@ def test_a_serve_config_that_cannot_be_sent(config: Any) -> None:
     with pytest.raises(TypeError, match="config") as caught:
         DashboardClient("http://127.0.0.1:1").update_deployments(config)
     assert "pa55w0rd" not in str(caught.value)
+
+
+class Named(str, Enum):
+    """As programs name their jobs."""
+
+    A = "job-a"
+
+
+def test_enum_member_that_is_not_there_is_not_found() -> None:
+    """The dashboard's words name the content of the id, and not the member."""
+    with SimulatedDashboard() as dashboard, DashboardClient(dashboard.url) as client:
+        with pytest.raises(JobNotFound) as caught:
+            client.get_job_info(Named.A)
+        assert caught.value.job_id == "job-a"
