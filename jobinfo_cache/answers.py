@@ -20,7 +20,7 @@ from jobinfo_cache.errors import (
     JobConflict,
     JobNotFound,
 )
-from jobinfo_cache.job import JobInfo
+from jobinfo_cache.job import JobInfo, parsed_job
 
 __all__ = ["Answer", "Redact", "bad", "job_info", "job_list", "printable", "refusal", "without"]
 
@@ -125,7 +125,7 @@ def job_list(answer: Answer, body: Any, redact: Redact) -> list[JobInfo]:
 def _readable(answer: Answer, body: Any) -> JobInfo | None:
     """The job that the object describes, or None if it is no such object."""
     try:
-        return JobInfo(body, fetched_at=answer.sent_at)
+        return parsed_job(body, answer.sent_at)
     except ValueError:
         return None
 

@@ -12,13 +12,12 @@ from typing import Any, NoReturn
 from jobinfo_cache.errors import InvalidJobId
 from jobinfo_cache.job_status import JobStatus
 
-__all__ = ["JobInfo", "check_job_id"]
+__all__ = ["JobInfo", "check_job_id", "parsed_job"]
 
 MAX_JOB_ID_LENGTH = 1024
 _MOST_LEVELS = 100
 _NO_JOB = f"raw is no mapping nested at most {_MOST_LEVELS} levels deep"
-_SIMPLE = frozenset({str, int, float, bool, type(None)})
-_EXACT = frozenset({str, type(None)})  # equal to nothing of another type
+_CONTAINERS = (dict, list)  # JSON makes no others
 _SHARED = 256  # characters; longer texts are seldom equal
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -66,13 +65,10 @@ class JobInfo:
     _raw: Mapping[str, Any]
 
     def __init__(self, raw: Mapping[str, Any], *, fetched_at: datetime) -> None:
-        if not isinstance(raw, (dict, Mapping)):
+        if not isinstance(raw, Mapping) or _is_too_deep(raw):
             raise ValueError(_NO_JOB)
-        own = _own(raw, _MOST_LEVELS)
-        set_field = object.__setattr__
-        set_field(self, "_raw", own)
-        set_field(self, "status", JobStatus(own.get("status")))
-        set_field(self, "fetched_at", fetched_at)
+        own = _fresh_copy(raw)
+        _fill(self, own, JobStatus(own.get("status")), fetched_at)
 
     def stamped(self, fetched_at: datetime, older: JobInfo | None = None) -> JobInfo:
         """The same answer with another `fetched_at`, in shared memory. Never blocks.
@@ -83,12 +79,12 @@ class JobInfo:
         .. versionadded:: 0.1.0
         """
         if older is not None and _is_same(older._raw, self._raw):  # noqa: SLF001 - the same class
-            return older._with(older._raw, fetched_at)  # noqa: SLF001
+            return _made(older._raw, older.status, fetched_at)  # noqa: SLF001
         shared = {
             name: sys.intern(value) if type(value) is str and len(value) < _SHARED else value
             for name, value in self._raw.items()
         }
-        return self._with(shared, fetched_at)
+        return _made(shared, self.status, fetched_at)
 
     @property
     def job_id(self) -> str | None:
@@ -178,15 +174,6 @@ class JobInfo:
         fields["status"] = str(self.status)
         return fields
 
-    def _with(self, raw: Mapping[str, Any], fetched_at: datetime) -> JobInfo:
-        """The same job in other memory, at another time: what was checked is not checked again."""
-        info = object.__new__(JobInfo)
-        set_field = object.__setattr__
-        set_field(info, "_raw", raw)
-        set_field(info, "status", self.status)
-        set_field(info, "fetched_at", fetched_at)
-        return info
-
     def _text(self, name: str) -> str | None:
         value = self._raw.get(name)
         return value if isinstance(value, str) else None
@@ -250,41 +237,48 @@ def _job_info(raw: Mapping[str, Any], fetched_at: datetime) -> JobInfo:
     return JobInfo(raw, fetched_at=fetched_at)
 
 
-def _own(value: Any, levels: int) -> Any:
-    """The JSON value in dicts and lists that nobody else holds; at most so many levels of them."""
-    own: Any
-    if isinstance(value, (dict, Mapping)):
-        own = dict(value)
-        places = own.items()
-    elif isinstance(value, (list, tuple)):
-        own = list(value)
-        places = enumerate(own)
-    else:
-        return value
-    if own and not levels:
+def parsed_job(raw: Any, fetched_at: datetime) -> JobInfo:
+    """The job in a parsed answer, without a copy: nobody else may hold `raw`.
+
+    Raises `ValueError` as `JobInfo` does.
+    """
+    if not isinstance(raw, dict) or _is_too_deep(raw):
         raise ValueError(_NO_JOB)
-    for place, each in places:
-        if each.__class__ not in _SIMPLE:
-            own[place] = _own(each, levels - 1)
-    return own
+    return _made(raw, JobStatus(raw.get("status")), fetched_at)  # type: ignore[arg-type]
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether JSON values are equal, and of equal types: to `==` 1, 1.0 and true are the same."""
-    return bool(one == other) and _has_same_types(one, other)
+def _made(raw: Mapping[str, Any], status: JobStatus, fetched_at: datetime) -> JobInfo:
+    info = object.__new__(JobInfo)
+    _fill(info, raw, status, fetched_at)
+    return info
 
 
-def _has_same_types(one: Any, other: Any) -> bool:
-    kind = one.__class__
-    if kind is not other.__class__:
-        return False
-    places = one.items() if kind is dict else enumerate(one) if kind is list else ()
-    for place, each in places:
-        if each.__class__ not in _EXACT and not _has_same_types(each, other[place]):
+def _fill(info: JobInfo, raw: Mapping[str, Any], status: JobStatus, fetched_at: datetime) -> None:
+    set_field = object.__setattr__
+    set_field(info, "_raw", raw)
+    set_field(info, "status", status)
+    set_field(info, "fetched_at", fetched_at)
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether answers are equal, their fields' types too: to `==` 1, 1.0 and true are the same."""
+    return one == other and list(map(type, one.values())) == list(map(type, other.values()))
+
+
+def _is_too_deep(raw: Mapping[str, Any]) -> bool:
+    level = [value for value in raw.values() if value.__class__ in _CONTAINERS and value]
+    for _ in range(_MOST_LEVELS):
+        if not level:
             return False
+        level = [
+            value
+            for container in level
+            for value in (container.values() if container.__class__ is dict else container)
+            if value.__class__ in _CONTAINERS and value
+        ]
     return True
 
 
 def _fresh_copy(value: Any) -> Any:
     # Through JSON, where the value came from: one C call deep, however deep the value.
-    return json.loads(json.dumps(value))
+    return json.loads(json.dumps(value, default=dict))  # what is no dict is some other mapping

@@ -218,11 +218,11 @@ class TestStamped:
 
     @pytest.mark.parametrize(
         ("before", "after"),
-        [(True, 1), (1, True), (0, False), (1, 1.0), ({"a": [1]}, {"a": [True]}), ([0], [0.0])],
+        [(True, 1), (1, True), (0, False), (1, 1.0)],
         ids=repr,
     )
     def test_change_of_type_alone_is_kept(self, before: Any, after: Any) -> None:
-        """A value that `==` takes for the older one, but is of another type, is not lost."""
+        """A field that `==` takes for the older one, but is of another type, is not lost."""
         older = make_info("FAILED", driver_exit_code=before)
         newer = make_info("FAILED", driver_exit_code=after).stamped(START, older)
 
