@@ -147,7 +147,9 @@ class Watch:
         if info.status.is_terminal:
             self._terminal[key] = version
         barrier, known = self._barriers.get(key, (0, set()))
-        if request.number < barrier:
+        # One under the job's other id may be about a job that was submitted since, which is true.
+        is_new_job = key in self._strangers and version > barrier
+        if request.number < barrier and not is_new_job:
             assert request.number in known, "a late reply was stored"
             may_be_fresh = info.status.is_terminal or key in self._strangers
             assert may_be_fresh or not fresh, "an outdated answer is shown as fresh"
