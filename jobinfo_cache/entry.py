@@ -187,6 +187,7 @@ class ClusterState:
         "replaced",
         "said_restart",
         "session",
+        "session_at",
         "session_due",
         "share",
         "spread_due",
@@ -227,7 +228,7 @@ class ClusterState:
         self.written: set[str] = set()  # the ids of jobs stopped, forgotten, … since it was sent
         # See `session.py`; None: not asked for yet.
         self.session: str | None = None
-        self.session_due = -math.inf
+        self.session_at = self.session_due = -math.inf  # asked for; to be asked for again
         self.said_restart: str | None = None
 
     @property

@@ -18,10 +18,9 @@ log = get_logger(__name__)
 
 _CANNOT_TELL = ""
 
-# Seconds, all three guesses:
+# Seconds, both guesses:
 _PATIENCE = 0.5  # for the answer; the jobs of other clusters wait for this worker
 _TRY_AGAIN = 60.0  # after which it is asked for again, if there was none
-_KEEPS = 0.5  # for which an answer will do, so that a hundred lost jobs cost one request
 
 
 def after_answer(entry: Entry) -> None:
@@ -35,12 +34,12 @@ def after_answer(entry: Entry) -> None:
 def after_not_found(entry: Entry, error: JobNotFound) -> None:
     """Say in the error of a job that was known if the head was restarted since.
 
-    May send a request: one for all the jobs that a restart has lost.
+    May send a request, if none was sent since the job was seen: one for all that are lost.
     """
     state = entry.state
     if state.cluster.uid or not entry.session:
         return
-    if entry.session == state.session:
+    if entry.session == state.session and state.session_at <= entry.record.info_at:
         state.session = _ask(state, entry.asked_at) or state.session
     if entry.session != state.session:
         if state.said_restart != state.session:
@@ -57,7 +56,7 @@ def _ask(state: ClusterState, now: float) -> str | None:
     """The session's name; None when to ask again later, "" when the dashboard cannot tell."""
     if now < state.session_due:
         return None
-    state.session_due = now + _KEEPS
+    state.session_at = now
     try:
         name = with_timeout(state.dashboard, _PATIENCE).get_version().get("session_name")
     except DashboardUnavailable:

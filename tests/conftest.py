@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -10,6 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from jobinfo_cache.testing import FakeClock
+
+# A shell gives its background jobs a Ctrl-C that is ignored, and so would the programs under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GRACE = 5.0  # seconds that a thread may take to end after its test; only a leak uses them up
 
