@@ -139,7 +139,8 @@ class Poller:
         self._reached(state)
         if isinstance(outcome, JobInfo):
             self._notifier.tell(entry, self._outcomes.answer(entry, outcome, sent))
-            session.after_answer(entry)
+            if not self._store.is_closed:  # by `on_change`, for one
+                session.after_answer(entry)
         else:
             if isinstance(outcome, JobNotFound):
                 session.after_not_found(entry, outcome)
