@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -13,6 +14,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fake_api import FakeApi
+
+# A shell gives its background jobs a Ctrl-C that is ignored, and so would the programs under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PATIENCE = 200.0  # seconds; only a failing test uses them up
 
