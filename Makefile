@@ -78,7 +78,7 @@ bench: .venv/.installed ## Measure beside other designs, 15 minutes (FULL=1: all
 
 .PHONY: stress
 stress: .venv/.installed ## Run state machine and thread tests 20 times, and 10 million ids, half an hour
-	for run in $$(seq 20); do $(BIN)/pytest -q -n 2 tests/stateful tests/threads || exit 1; done
+	for run in $$(seq 20); do HYPOTHESIS_PROFILE=random $(BIN)/pytest -q -n 2 tests/stateful tests/threads || exit 1; done
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -q tests/stateful
 	$(BIN)/pytest -q -m stress tests/threads
 

@@ -38,7 +38,7 @@ class Watch:
         self._told: dict[Key, int] = {}  # the request whose failure was raised last
         # Outcomes of requests before that number are outdated, except those in the set:
         self._barriers: dict[Key, tuple[int, set[int]]] = {}
-        self._strangers: set[Key] = set()  # see `written`
+        self._strangers: dict[Key, str] = {}  # by which id; see `written`
         self._asked: dict[Key, float] = {}
         # Brought forward, until a request is sent at that instant or later:
         self._may_be_early: dict[Key, float] = {}
@@ -66,7 +66,9 @@ class Watch:
         if not is_known and self._is_outdated(key, entry):
             self.may_be_early(key)
             return  # an earlier call, that the cache could tell, has outdated it: it stays so
-        self._strangers = self._strangers - {key} | (set() if is_known else {key})
+        self._strangers.pop(key, None)
+        if not is_known:
+            self._strangers[key] = by
         self._barriers[key] = number, set() if entry is None else requests_in(entry.record)
         if is_known and entry is not None and entry.record.error is not None:
             self._told[key] = request_of(entry.record.error)  # older than the call: not told
@@ -147,9 +149,12 @@ class Watch:
         if info.status.is_terminal:
             self._terminal[key] = version
         barrier, known = self._barriers.get(key, (0, set()))
-        # One under the job's other id may be about a job that was submitted since, which is true.
-        is_new_job = key in self._strangers and version > barrier
-        if request.number < barrier and not is_new_job:
+        # One under the job's other id may be about a job that was submitted since, which is true,
+        # or come from before that id was there, so that nothing tells whose it is.
+        by = self._strangers.get(key)
+        is_new_job = by is not None and version > barrier
+        names_it = by is None or by in (info.submission_id, info.job_id)
+        if request.number < barrier and names_it and not is_new_job:
             assert request.number in known, "a late reply was stored"
             may_be_fresh = info.status.is_terminal or key in self._strangers
             assert may_be_fresh or not fresh, "an outdated answer is shown as fresh"
