@@ -53,7 +53,9 @@ class JobInfoCache:
 
         `dashboard` is a `DashboardClient`, or the URL to make one for with
         `settings.request_timeout`. For a cluster that is known already, an equal dashboard client
-        changes nothing, and a different one serves all later requests about the cluster.
+        changes nothing, and a different one serves all later requests about the cluster. The
+        cache asks through one of its own that is equal to it; one of a subclass it uses as it is,
+        and ends it with the cache.
         Raises `TypeError` if `cluster` is no `Cluster`, and `ValueError` for an impossible URL.
 
         .. versionadded:: 0.1.0

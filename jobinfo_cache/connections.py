@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
+from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import ClusterState
 from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.instrumentation import get_logger
 from jobinfo_cache.model import Cluster
-
-if TYPE_CHECKING:
-    from jobinfo_cache.dashboard import DashboardClient
 
 __all__ = ["Connections", "abort_requests", "own", "with_timeout"]
 
@@ -66,13 +63,18 @@ class Connections:
 
 
 def own(dashboard: DashboardClient) -> DashboardClient:
-    """The client for one cache, whose end cuts off no request of anybody else."""
-    return dashboard.separate() if _has(dashboard, "separate") else dashboard
+    """The client for one cache, whose end cuts off no request of anybody else.
+
+    One of a subclass is used as it is: what its owner changes in it later shall have an effect.
+    """
+    return dashboard.separate() if type(dashboard) is DashboardClient else dashboard
 
 
 def with_timeout(dashboard: DashboardClient, timeout: float) -> DashboardClient:
     """The client with a sooner deadline, if it has deadlines."""
-    return dashboard.with_timeout(timeout) if _has(dashboard, "with_timeout") else dashboard
+    # A user's own fake may lack it, and a mock says of itself that it has everything.
+    has_it = hasattr(type(dashboard), "with_timeout")
+    return dashboard.with_timeout(timeout) if has_it else dashboard
 
 
 def abort_requests(dashboard: DashboardClient) -> None:
@@ -82,11 +84,6 @@ def abort_requests(dashboard: DashboardClient) -> None:
 
 def _close(dashboard: DashboardClient) -> None:
     _call(dashboard, "close")
-
-
-def _has(dashboard: DashboardClient, method: str) -> bool:
-    # A user's own fake may lack it, and a mock says of itself that it has everything.
-    return hasattr(type(dashboard), method)
 
 
 def _call(dashboard: DashboardClient, name: str) -> None:

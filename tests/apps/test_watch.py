@@ -114,14 +114,14 @@ def test_terminal_afterwards(
 ) -> None:
     """After the end the shell's page is back, with the last table on it, and so are its modes."""
     _add_jobs(dashboard, 3)
-    window.enter("stty -g >before")
+    window.enter("before=$(stty -g)")
     _watch(window, dashboard)
     window.wait_until(_has_run(1))
     window.press(key)
     lines = window.wait_for(f"code={code}")
     assert any("1 RUNNING" in line for line in lines)
     assert not any("q quits" in line for line in lines)
-    window.enter("clear; stty -g >after; cmp before after && echo the same")
+    window.enter('clear; [ "$before" = "$(stty -g)" ] && echo the same')
     assert "the same" in window.wait_until(lambda lines: lines[0] == "the same")
     assert window.run("display-message", "-p", "#{cursor_flag}#{alternate_on}") == "10\n"
 

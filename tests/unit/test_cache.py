@@ -23,6 +23,7 @@ from jobinfo_cache import (
     DashboardUnavailable,
     InvalidJobId,
     JobChange,
+    JobInfo,
     JobInfoCache,
     JobNotFound,
     JobStatus,
@@ -660,3 +661,21 @@ def test_any_settings_make_a_cache(clock: FakeClock) -> None:
         settle(cache)
         assert client.get_job_info("a").status == "SUCCEEDED"
         assert cache.close(TIMEOUT)
+
+
+def test_client_of_a_subclass_is_used_as_it_is(clock: FakeClock) -> None:
+    """What its owner changes in it later has an effect."""
+
+    class Fake(DashboardClient):
+        status = "PENDING"
+
+        def get_job_info(self, job_id: str) -> JobInfo:
+            return make_info(self.status)
+
+    fake = Fake("http://127.0.0.1:1")
+    with JobInfoCache(clock=clock) as cache:
+        client = cache.client(fake, CLUSTER)
+        fake.status = "RUNNING"
+        client.lookup("a")
+        settle(cache)
+        assert client.get_job_info("a").status == "RUNNING"
