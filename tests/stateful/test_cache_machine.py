@@ -212,13 +212,15 @@ class CacheMachine(CheckedCache):
     @is_open
     @rule(cluster=clusters, job_id=st.sampled_from(["a", "a", "b"]), meanwhile=meanwhiles)
     def submit(self, cluster: Cluster, job_id: str, meanwhile: str) -> None:
-        before, evicted = self.entry((cluster, job_id)), self.cache.stats().evicted
+        before, evicted = self.entry((cluster, job_id)), self.steps.cache.stats().evicted
         client = self.clients[cluster]
         error = self.call(lambda: client.submit_job("true", submission_id=job_id), meanwhile)
         if isinstance(error, JobConflict):
             # A poll meanwhile may have had it give way to a job that waits for its place.
             is_unchanged = self.entry((cluster, job_id)) is before
-            assert is_unchanged or self.cache.stats().evicted > evicted, "a refusal changes it"
+            assert is_unchanged or self.steps.cache.stats().evicted > evicted, (
+                "a refusal changes it"
+            )
             self.may_be_early(cluster)
             return
         assert self.entry((cluster, job_id)) is None, "the old entry of a new job is still there"
