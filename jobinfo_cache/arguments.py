@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from jobinfo_cache.job import check_job_id
-
 __all__ = [
     "checked_config",
     "checked_job",
@@ -108,10 +106,10 @@ def checked_job(
     entrypoint_resources: Mapping[str, float] | None,
     **numbers: float | None,
 ) -> bytes:
-    """The arguments of `submit_job` as JSON, those left out that are None."""
+    """The arguments of `submit_job` as JSON, those left out that are None; the id is checked."""
     job: dict[str, Any] = {"entrypoint": _command(entrypoint)}
     if submission_id is not None:
-        job["submission_id"] = check_job_id(submission_id)
+        job["submission_id"] = submission_id
     if runtime_env is not None:
         job["runtime_env"] = dict(_mapping("runtime_env", runtime_env))
         _json("runtime_env", job["runtime_env"])

@@ -99,7 +99,7 @@ class DashboardClient:
         .. versionadded:: 0.1.0
         """
         job_id = check_job_id(job_id)
-        answer = self._ask_job("GET", job_id)
+        answer = self._ask("GET", _path_of(job_id), job_id=job_id)
         return answers.job_info(answer, self._json(answer), job_id, self._credentials.redact)
 
     def list_jobs(self) -> list[JobInfo]:
@@ -284,7 +284,7 @@ class DashboardClient:
 
     def _ask_job(self, method: str, job_id: str, action: str = "") -> Answer:
         job_id = check_job_id(job_id)
-        return self._ask(method, _JOBS + quote(job_id, safe="") + action, job_id=job_id)
+        return self._ask(method, _path_of(job_id) + action, job_id=job_id)
 
     def _ask(
         self,
@@ -349,3 +349,7 @@ class DashboardClient:
         if not isinstance(value, kind):
             raise answers.bad(answer, redact, f"no {name} in it")
         return value
+
+
+def _path_of(job_id: str) -> str:
+    return _JOBS + quote(job_id, safe="")

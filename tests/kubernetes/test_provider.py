@@ -69,6 +69,20 @@ def make_provider(
     return DashboardClientProvider(cache, api_client=api_client, use_kubernetes_proxy=proxy)
 
 
+def check_that_they_share_nothing(
+    provider: DashboardClientProvider, first: object, second: object
+) -> None:
+    """What is read through the first client is unknown to the second."""
+    assert isinstance(first, CachedDashboardClient)
+    assert isinstance(second, CachedDashboardClient)
+    first.lookup("a")
+    settle(provider._cache)
+
+    assert first.lookup("a").known
+    assert second.peek("a") is None
+    assert provider._cache.close()
+
+
 class TestClients:
     """Which client is handed out, and when another one."""
 
@@ -155,14 +169,7 @@ class TestClients:
         dashboard.set_status("a", "SUCCEEDED")
         old = provider.client_for(make_cluster(uid="u1"), dashboard.url)
         new = provider.client_for(make_cluster(uid="u2"), dashboard.url)
-        assert isinstance(old, CachedDashboardClient)
-        assert isinstance(new, CachedDashboardClient)
-        old.lookup("a")
-        settle(provider._cache)
-
-        assert old.lookup("a").known
-        assert new.peek("a") is None
-        assert provider._cache.close()
+        check_that_they_share_nothing(provider, old, new)
 
     def test_names_that_differ_in_their_first_letters_share_nothing(
         self, server: StubApiServer, dashboard: SimulatedDashboard
@@ -173,14 +180,7 @@ class TestClients:
         first, second = (
             provider.client_for(make_cluster(name, uid=""), dashboard.url) for name in names
         )
-        assert isinstance(first, CachedDashboardClient)
-        assert isinstance(second, CachedDashboardClient)
-        first.lookup("a")
-        settle(provider._cache)
-
-        assert first.lookup("a").known
-        assert second.peek("a") is None
-        assert provider._cache.close()
+        check_that_they_share_nothing(provider, first, second)
 
     def test_forget_works_when_the_cluster_is_gone(
         self, server: StubApiServer, dashboard: SimulatedDashboard
