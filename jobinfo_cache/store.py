@@ -6,7 +6,6 @@ Under the lock there is memory only: no I/O, no logging, no callback, no other l
 from __future__ import annotations
 
 import math
-import threading
 import weakref
 from collections import Counter
 from typing import Literal
@@ -18,6 +17,7 @@ from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.model import Cluster
 from jobinfo_cache.read_order import ReadOrder, may_go
 from jobinfo_cache.settings import Settings
+from jobinfo_cache.try_lock import TryLock
 from jobinfo_cache.waiting_list import WaitingList
 
 __all__ = ["Store"]
@@ -50,7 +50,7 @@ class Store:
     def renew(self) -> None:
         """Set the state of a store without entries; a fork's child begins so."""
         # The lock guards the order and all that entries and clusters hold.
-        self.lock = threading.RLock()
+        self.lock = TryLock()
         self._order = ReadOrder(self._settings.cache_size)
         self._waiting = WaitingList(_MOST_WAITING)
         self._exceeded_at = -math.inf

@@ -44,7 +44,7 @@ def _locks() -> dict[str, str]:
 
 
 def _kind(value: ast.expr) -> str | None:
-    match = re.fullmatch(r"threading\.(R?Lock|Condition)\(.*\)", ast.unparse(value))
+    match = re.fullmatch(r"(?:threading\.)?(R?Lock|TryLock|Condition)\(.*\)", ast.unparse(value))
     return match[1] if match else None
 
 

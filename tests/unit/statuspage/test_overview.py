@@ -219,7 +219,7 @@ class TestPauses:
         """At each pause the store's lock is free."""
         core.add("a")
         held: list[bool] = []
-        at_pause(lambda: held.append(core.store.lock._is_owned()))  # type: ignore[attr-defined]
+        at_pause(lambda: held.append(core.store.lock._lock._is_owned()))  # type: ignore[attr-defined]
         look(core)
 
         assert held
