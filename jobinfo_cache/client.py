@@ -80,15 +80,13 @@ class CachedDashboardClient:
             except TypeError:  # it is no text: the reader says so
                 entry = None
             if entry is not None:
-                record = entry.record
                 now = self._monotonic()
-                if now <= record.fresh_until:
+                if now <= entry.readable_until:
                     self._count_hit()
                     entry.read_at = now
                     entry.read_again = True
-                    if entry.read_record is not record:
-                        entry.read_record = record
-                    return record.info  # type: ignore[return-value] # fresh: there is one
+                    entry.read_outcome = info = entry.readable_info
+                    return info  # type: ignore[return-value] # fresh: there is one
         return self._engine.reader.get(self._state, job_id, max_age, newer_than)
 
     def lookup(

@@ -9,6 +9,7 @@ from jobinfo_cache.dashboard import DashboardClient
 from jobinfo_cache.entry import ClusterState
 from jobinfo_cache.fork import renew_after_fork
 from jobinfo_cache.instrumentation import get_logger
+from jobinfo_cache.listing import Listing
 from jobinfo_cache.model import Cluster
 
 __all__ = ["Connections", "abort_requests", "own", "with_timeout"]
@@ -75,6 +76,14 @@ def with_timeout(dashboard: DashboardClient, timeout: float) -> DashboardClient:
     # A user's own fake may lack it, and a mock says of itself that it has everything.
     has_it = hasattr(type(dashboard), "with_timeout")
     return dashboard.with_timeout(timeout) if has_it else dashboard
+
+
+def listing(dashboard: DashboardClient) -> Listing:
+    """Ask for the list of all jobs, by the method of a subclass or of a user's own fake."""
+    if type(dashboard) is DashboardClient:
+        return dashboard._listing()  # noqa: SLF001 - the library's own
+    jobs = dashboard.list_jobs()
+    return Listing(None, lambda: jobs)
 
 
 def abort_requests(dashboard: DashboardClient) -> None:

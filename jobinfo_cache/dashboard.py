@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import hashlib
 import json
 import ssl
 import time
@@ -17,6 +18,7 @@ from jobinfo_cache.answers import Answer
 from jobinfo_cache.credentials import Credentials, Header, SentHeaders, Token
 from jobinfo_cache.errors import DashboardAuthError
 from jobinfo_cache.job import JobInfo, check_job_id
+from jobinfo_cache.listing import Listing
 from jobinfo_cache.transport import Transport
 
 __all__ = ["DashboardClient"]
@@ -107,8 +109,16 @@ class DashboardClient:
 
         .. versionadded:: 0.1.0
         """
+        return self._listing().jobs()
+
+    def _listing(self) -> Listing:
+        """The list as it came; for the cache, which need not read again what it has read."""
         answer = self._ask("GET", _JOBS)
-        return answers.job_list(answer, self._json(answer), self._credentials.redact)
+
+        def jobs() -> list[JobInfo]:
+            return answers.job_list(answer, self._json(answer), self._credentials.redact)
+
+        return Listing(hashlib.sha256(answer.content).digest(), jobs)
 
     def submit_job(
         self,

@@ -37,8 +37,8 @@ class Record:
     error_at: float = -math.inf
     failures: int = 0
     failing_since: datetime | None = None
-    fresh_until: float = -math.inf
-    """Until when a read without demands of its own returns `info`."""
+    listed: bytes | None = None
+    """The digest of the list that `info` is from."""
     superseded: bool = False
     """The job was asked to stop after all this was answered."""
 
@@ -46,13 +46,17 @@ class Record:
     def is_terminal(self) -> bool:
         return self.info is not None and self.info.status.is_terminal
 
-    def after_answer(self, info: JobInfo, sent_at: float, fresh_until: float) -> Record:
+    @property
+    def outcome(self) -> JobInfo | DashboardError | None:
+        """The newest outcome; None once it is superseded."""
+        return None if self.superseded else self.error or self.info
+
+    def after_answer(self, info: JobInfo, sent_at: float, listed: bytes | None = None) -> Record:
         """The record once `info` has come in reply to a request sent at `sent_at`.
 
-        What has ended is fresh for ever, whatever `fresh_until` says.
+        `listed` is the digest of the list that it came in.
         """
-        fresh_until = math.inf if info.status.is_terminal else fresh_until
-        return Record(info=info, info_at=sent_at, fresh_until=fresh_until)
+        return Record(info=info, info_at=sent_at, listed=listed)
 
     def after_failure(self, error: DashboardError, sent_at: float) -> Record:
         """The record once a request sent at `sent_at` has failed."""
@@ -62,13 +66,12 @@ class Record:
             error_at=sent_at,
             failures=self.failures + 1,
             failing_since=self.failing_since or error.fetched_at,
-            fresh_until=-math.inf,
             superseded=False,
         )
 
     def supersede(self) -> Record:
         """The record once the job was asked to stop: known, and neither fresh nor told."""
-        return replace(self, fresh_until=-math.inf, superseded=True)
+        return replace(self, superseded=True)
 
     def change_to(self, new: Record, entry: Entry) -> JobChange | None:
         """What `on_change` is to be told of the step from this record to `new`, if anything."""
@@ -94,7 +97,7 @@ class Entry:
     """One job in the store, from its first read to its removal.
 
     A job that is removed and read again gets a new entry: a reply belongs to the entry that its
-    request was sent for, and to no other. Reads stamp `read_again`, `read_at` and `read_record`
+    request was sent for, and to no other. Reads stamp `read_again`, `read_at` and `read_outcome`
     without a lock; all other fields change under the store's lock.
     """
 
@@ -110,7 +113,9 @@ class Entry:
         "not_before",
         "read_again",
         "read_at",
-        "read_record",
+        "read_outcome",
+        "readable_info",
+        "readable_until",
         "record",
         "session",
         "spreads",
@@ -124,9 +129,11 @@ class Entry:
         self.state = state
         self.job_id = job_id
         self.record = NOTHING
+        self.readable_info: JobInfo | None = None  # what a hit returns
+        self.readable_until = -math.inf  # until when it does
         self.read_at = now
         self.read_again = False  # since it was placed in the order of reads
-        self.read_record: Record | None = None  # the newest one that a read has shown
+        self.read_outcome: JobInfo | DashboardError | None = None  # by the newest read
         self.told: Record | None = None  # the newest failure that `get_job_info` has raised
         # When to poll, on the monotonic clock:
         self.due_at = now
@@ -139,6 +146,15 @@ class Entry:
         self.spreads = False  # its next delay is the cluster's draw from the whole interval
         self.terminal_at = -math.inf
         self.session: str | None = None  # that of the head at the newest good answer
+
+    def hold(self, record: Record, fresh_until: float = -math.inf) -> None:
+        """Replace the record; reads without demands of their own return its info until then."""
+        # A hit looks at the time, and then takes the info, without the lock: so the time is put
+        # off last, and brought forward first.
+        self.readable_until = min(self.readable_until, fresh_until)
+        self.record = record
+        self.readable_info = record.info
+        self.readable_until = fresh_until
 
     @property
     def lru_key(self) -> LRUKey:

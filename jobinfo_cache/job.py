@@ -262,6 +262,8 @@ def _fill(info: JobInfo, raw: Mapping[str, Any], status: JobStatus, fetched_at: 
 
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether answers are equal, their fields' types too: to `==` 1, 1.0 and true are the same."""
+    if one is other:
+        return True
     return one == other and list(map(type, one.values())) == list(map(type, other.values()))
 
 

@@ -104,16 +104,19 @@ class Outcomes:
             entry.state.is_asking = False
             entry.state.cut_short = True
 
-    def answer(self, entry: Entry, info: JobInfo, sent: datetime) -> JobChange | None:
+    def answer(
+        self, entry: Entry, info: JobInfo, sent: datetime, listed: bytes | None = None
+    ) -> JobChange | None:
         """Store the reply to the request that was begun; returns the change that it makes.
 
-        `sent` is when that was, for people.
+        `sent` is when that was, for people; `listed` is the digest of the list that it came in.
         """
         with self._store.lock:
             self._count("polls_ok")
             info = info.stamped(sent, entry.record.info)
-            record = entry.record.after_answer(info, entry.asked_at, entry.state.fresh_until)
-            return self._finish(entry, record, info.submission_id, info.job_id)
+            record = entry.record.after_answer(info, entry.asked_at, listed)
+            fresh_until = math.inf if record.is_terminal else entry.state.fresh_until
+            return self._finish(entry, record, fresh_until)
 
     def fail(self, entry: Entry, error: DashboardError) -> JobChange | None:
         """Store the failure of the request that was begun, if it is about this job only."""
@@ -143,22 +146,23 @@ class Outcomes:
         with self._store.lock:
             return self._schedule.contact(state, self._clock.monotonic())
 
-    def _finish(self, entry: Entry, record: Record, *ids: str | None) -> JobChange | None:
+    def _finish(
+        self, entry: Entry, record: Record, fresh_until: float = -math.inf
+    ) -> JobChange | None:
         """Replace the record of an entry that is still there (lock held).
 
-        `ids` are those that the reply gives the job. One that is outdated is dropped, and leaves
-        the job due.
+        One that is outdated is dropped, and leaves the job due.
         """
         state = entry.state
         was_in_flight, entry.in_flight = entry.in_flight, False
         entry.is_missing = False
         if self._store.is_closed:
             return None
-        if not entry.is_current or not state.written.isdisjoint(ids):
+        if not entry.is_current or _is_outdated(record, state.written):
             self._store.counts["stale_replies_dropped"] += was_in_flight
             return None
         change = entry.record.change_to(record, entry)
-        entry.record = record
+        entry.hold(record, fresh_until)
         self._schedule.after_poll(entry, self._clock.monotonic())
         return change
 
@@ -173,3 +177,11 @@ class Outcomes:
         """Raise a counter of outcomes (lock held); what comes after `close` is discarded."""
         if not self._store.is_closed:
             self._store.counts[name] += 1
+
+
+def _is_outdated(record: Record, written: set[str]) -> bool:
+    """True if one of the ids that the reply gives the job was stopped, deleted, … meanwhile."""
+    info = record.info
+    if not written or record.error is not None or info is None:
+        return False
+    return info.submission_id in written or info.job_id in written

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jobinfo_cache import session
 from jobinfo_cache.clock import Clock
-from jobinfo_cache.connections import Connections, with_timeout
+from jobinfo_cache.connections import Connections, listing, with_timeout
 from jobinfo_cache.durations import Durations
 from jobinfo_cache.entry import ClusterState, Entry
 from jobinfo_cache.errors import (
@@ -21,6 +21,7 @@ from jobinfo_cache.errors import (
 from jobinfo_cache.instrumentation import get_logger
 from jobinfo_cache.job import JobInfo
 from jobinfo_cache.lanes import Lanes
+from jobinfo_cache.listing import Listing
 from jobinfo_cache.model import Cluster
 from jobinfo_cache.notifier import Notifier
 from jobinfo_cache.outcomes import Outcomes
@@ -182,7 +183,7 @@ class Poller:
         if not asked:
             return due
         self._store.count("requests_list")
-        jobs = self._list(state, dashboard, {entry.job_id for entry in asked})
+        digest, jobs = self._list(state, dashboard, asked)
         if has_moved(state, dashboard):
             self._outcomes.drop(asked)
             return []
@@ -191,28 +192,29 @@ class Poller:
             if info is None:
                 self._outcomes.missed(entry)
             else:
-                self._notifier.tell(entry, self._outcomes.answer(entry, info, sent))
+                self._notifier.tell(entry, self._outcomes.answer(entry, info, sent, digest))
                 entry.session = state.session
         self._outcomes.end(state)
         return [entry for entry in due if entry.job_id not in jobs]
 
     def _list(
-        self, state: ClusterState, dashboard: DashboardClient, wanted: set[str]
-    ) -> dict[str, JobInfo]:
-        """The wanted jobs by their ids, from a list; none if the list cannot be had."""
+        self, state: ClusterState, dashboard: DashboardClient, asked: Sequence[Entry]
+    ) -> tuple[bytes | None, dict[str, JobInfo]]:
+        """The digest of a list, and the jobs asked for by their ids; none if it cannot be had."""
         began = time.monotonic()
         try:
-            found = _by_id(dashboard.list_jobs(), wanted)
+            found = listing(dashboard)
+            jobs = _unchanged(found, asked) or _by_id(found.jobs(), asked)
         except BaseException as fault:  # single requests will tell what is wrong, if anything
             state.costs.list_failed()
             log.debug("a list failed", cluster=str(state.cluster), error=str(fault))
-            return {}
+            return None, {}
         finally:
             took = time.monotonic() - began
             self.list_durations.record(took)
         state.costs.took_list(took)
         self._reached(state)
-        return found
+        return found.digest, jobs
 
     # The dashboard
 
@@ -247,8 +249,17 @@ def has_moved(state: ClusterState, asked: DashboardClient) -> bool:
     return state.dashboard is not asked and state.dashboard.url != asked.url
 
 
-def _by_id(jobs: Sequence[JobInfo], wanted: set[str]) -> dict[str, JobInfo]:
-    """The wanted jobs by their ids, of which Ray may know two."""
+def _unchanged(found: Listing, asked: Sequence[Entry]) -> dict[str, JobInfo]:
+    """What is known of the jobs, if all of it is from the same list; else nothing."""
+    records = [(entry.job_id, entry.record) for entry in asked]
+    if found.digest is None or any(record.listed != found.digest for _, record in records):
+        return {}
+    return {job_id: record.info for job_id, record in records if record.info is not None}
+
+
+def _by_id(jobs: Sequence[JobInfo], asked: Sequence[Entry]) -> dict[str, JobInfo]:
+    """The jobs asked for by their ids, of which Ray may know two."""
+    wanted = {entry.job_id for entry in asked}
     found: dict[str, JobInfo] = {}
     for job in jobs:
         for job_id in (job.submission_id, job.job_id):

@@ -64,6 +64,7 @@ class ReadOrder:
 
 def may_go(entry: Entry, since: float) -> bool:
     """True if the entry's newest outcome was handed out, or nobody came for one after `since`."""
-    if entry.read_record is entry.record:
+    outcome = entry.record.outcome
+    if outcome is not None and entry.read_outcome is outcome:
         return True
     return entry.read_at <= since and not entry.is_placeholder

@@ -71,7 +71,7 @@ class Reader:
             raise self._try_again(entry, "stale")
         assert record.info is not None
         self.hits.increment()
-        entry.read_record = record
+        entry.read_outcome = record.outcome
         return record.info
 
     def lookup(
@@ -98,7 +98,7 @@ class Reader:
             self._ask(entry, oldest)
         else:
             self.hits.increment()
-        entry.read_record = record
+        entry.read_outcome = record.outcome
         return self._snapshot(entry, record, oldest, demanded)
 
     def peek(self, state: ClusterState, job_id: str) -> JobSnapshot | None:
@@ -136,7 +136,7 @@ class Reader:
             raise self._try_again(entry, "pending" if entry.told is record else "stale")
         if not self._store.tell_failure(entry, record):
             raise self._try_again(entry, "pending")
-        entry.read_record = record
+        entry.read_outcome = record.outcome
         self.failed.increment()
         assert record.error is not None
         raise record.error.fresh(record.info)

@@ -27,7 +27,7 @@ class TryLock:
         self._acquire, self._release = self._lock.acquire, self._lock.release
 
     def __enter__(self) -> None:
-        while not self._acquire(False):  # noqa: FBT003 - twice as fast as by name
+        while not self._acquire(False):
             threading.Event().wait(_PAUSE)  # not `time.sleep`, which programs and tests replace
 
     def __exit__(

@@ -101,7 +101,7 @@ def test_example() -> None:
 def _after(record: Record, outcome: str, sent_at: float) -> Record:
     if outcome in FAILURES:
         return record.after_failure(FAILURES[outcome], sent_at)
-    return record.after_answer(JobInfo({"status": outcome}, fetched_at=NOW), sent_at, 60.0)
+    return record.after_answer(JobInfo({"status": outcome}, fetched_at=NOW), sent_at)
 
 
 def _status(info: JobInfo | None) -> str | None:

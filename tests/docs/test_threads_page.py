@@ -18,8 +18,8 @@ from tests.docs.tables import page, plain, table
 SOURCE = Path(jobinfo_cache.__file__).parent
 TEXT = page("explanation/threads-and-locks")
 
-#: Not part of a program that follows jobs.
-_ELSEWHERE = ("commands", "testing")
+#: Not part of a program that follows jobs, or a lock itself.
+_ELSEWHERE = ("commands", "testing", "try_lock")
 
 
 def _modules() -> Iterator[tuple[str, ast.Module]]:

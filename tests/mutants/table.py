@@ -170,9 +170,21 @@ MUTATIONS = [
     ),
     Mutation(
         "client.py",
-        "now <= record.fresh_until",
-        "record.info is not None",
+        "now <= entry.readable_until",
+        "entry.readable_info is not None",
         "an answer that is too old, or superseded, is returned",
+    ),
+    Mutation(
+        "entry.py",
+        "self.readable_until = min(self.readable_until, fresh_until)",
+        "pass",
+        "an answer is returned until the time of the one before",
+    ),
+    Mutation(
+        "poller.py",
+        "record.listed != found.digest",
+        "record.listed is None",
+        "a list that has changed is taken for the one before",
     ),
     Mutation(
         "reader.py",

@@ -175,7 +175,7 @@ class CheckedCache(RuleBasedStateMachine):
 
     def check_eviction(self, entry: Entry) -> None:
         """Its newest outcome was shown, or nobody came for one for long."""
-        if entry.read_record is not entry.record:
+        if entry.record.outcome is None or entry.read_outcome is not entry.record.outcome:
             unread = self.clock.monotonic() - entry.read_at
             patience = min(10 * self.settings.poll_interval, self.settings.expiry)
             assert unread >= patience - TOLERANCE, "evicted before its outcome was shown"

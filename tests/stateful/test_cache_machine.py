@@ -281,7 +281,7 @@ class CacheMachine(CheckedCache):
 def _copy(entry: Entry) -> Entry:
     """What an entry holds before a read."""
     copy = Entry(entry.state, entry.job_id, entry.read_at)
-    copy.record = entry.record
+    copy.hold(entry.record, entry.readable_until)
     return copy
 
 

@@ -34,7 +34,7 @@ def answered(rhythm: Schedule, entry: Entry, status: str, at: float = NOW) -> No
     """A poll that was sent at that moment was answered at once."""
     entry.asked_at = at
     rhythm.contact(entry.state, at)
-    entry.record = entry.record.after_answer(make_info(status), at, math.inf)
+    entry.record = entry.record.after_answer(make_info(status), at)
     rhythm.after_poll(entry, at)
 
 
@@ -202,4 +202,4 @@ def test_moment_of_failure_is_kept(state: ClusterState) -> None:
     entry.record = entry.record.after_failure(first, NOW).after_failure(not_found(), NOW + 1.0)
 
     assert (entry.record.failures, entry.record.failing_since) == (2, START)
-    assert entry.record.after_answer(make_info(), NOW, 1.0).failing_since is None
+    assert entry.record.after_answer(make_info(), NOW).failing_since is None
