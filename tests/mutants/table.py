@@ -126,15 +126,15 @@ MUTATIONS = [
     ),
     Mutation(
         "outcomes.py",
-        "if not entry.is_current or not state.written.isdisjoint(ids):",
+        "if not entry.is_current or _is_outdated(record, state.written):",
         "if not entry.is_current:",
         "a late reply is stored under the job's other id",
         "tests/stateful tests/unit",
     ),
     Mutation(
         "outcomes.py",
-        "if not entry.is_current or not state.written.isdisjoint(ids):",
-        "if not state.written.isdisjoint(ids):",
+        "if not entry.is_current or _is_outdated(record, state.written):",
+        "if _is_outdated(record, state.written):",
         "a late reply is stored after a stop",
     ),
     Mutation(
@@ -179,12 +179,14 @@ MUTATIONS = [
         "self.readable_until = min(self.readable_until, fresh_until)",
         "pass",
         "an answer is returned until the time of the one before",
+        "tests/unit",
     ),
     Mutation(
         "poller.py",
         "record.listed != found.digest",
         "record.listed is None",
         "a list that has changed is taken for the one before",
+        "tests/unit",
     ),
     Mutation(
         "reader.py",
