@@ -30,7 +30,8 @@ class FleetPlan:
     """How many dashboards, how many jobs in all, which are ill, and how long answers take.
 
     Latencies are log-normal around `latency` seconds, and `record_latency` more for each record
-    of a list. `ill` dashboards, the last ones, do what `fault` says: hang or refuse.
+    of a list. `ill` dashboards, the last ones, do what `fault` says: hang or refuse. No two lists
+    of a `restless` fleet are the same: another message of a job in each of them.
     """
 
     dashboards: int
@@ -39,6 +40,7 @@ class FleetPlan:
     ill: int = 0
     latency: float = 0.001
     record_latency: float = 0.0
+    restless: bool = False
 
     @property
     def job_ids(self) -> list[list[str]]:
@@ -118,6 +120,10 @@ class Dashboard:
         if job_id in self._records:
             return self._records[job_id], latency
         self.counters.lists += 1
+        if self.plan.restless:
+            restless = next(iter(self._records))
+            self._records[restless] = record(restless, "RUNNING", f"Step {self.counters.lists}")
+            self._list = None
         if self._list is None:
             self._list = b"[" + b",".join(self._records.values()) + b"]"
         return self._list, latency + self.plan.record_latency * len(self._records)
@@ -210,7 +216,7 @@ class Control:
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
 
-def record(job_id: str, status: str) -> bytes:
+def record(job_id: str, status: str, message: str = "Job is currently running.") -> bytes:
     """A job's JSON as Ray sends it: 15 fields, about 600 bytes."""
     fields = {
         "type": "SUBMISSION",
@@ -219,7 +225,7 @@ def record(job_id: str, status: str) -> bytes:
         "driver_info": None,
         "status": status,
         "entrypoint": "python /home/ray/samples/train.py --epochs 90 --batch-size 512",
-        "message": "Job is currently running.",
+        "message": message,
         "error_type": None,
         "start_time": 1764547200000,
         "end_time": None if status == "RUNNING" else 1764547260000,

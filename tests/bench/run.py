@@ -72,7 +72,7 @@ def run_curve(seconds: float) -> list[Figures]:
     for jobs in CURVE:
         plan = FleetPlan(max(jobs // 100, 1), jobs)
         # The curve is about what comes after first contact, which is given time to end.
-        warm_up = 6.0 + jobs / 4000
+        warm_up = 6.0 + jobs / 8000
         cell = Cell(f"{jobs} jobs", plan, "e", seconds, pinned=True, warm_up=warm_up)
         figures = measure(cell, "e")
         curve.append({"jobs": jobs, **figures})
