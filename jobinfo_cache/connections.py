@@ -20,6 +20,8 @@ log = get_logger(__name__)
 #: limit of 1,024 open files.
 MOST_KEPT = 512
 
+_LIST_JOBS = DashboardClient.list_jobs
+
 
 class Connections:
     """The dashboards that may keep a connection open: those used most recently.
@@ -79,8 +81,8 @@ def with_timeout(dashboard: DashboardClient, timeout: float) -> DashboardClient:
 
 
 def listing(dashboard: DashboardClient) -> Listing:
-    """Ask for the list of all jobs, by the method of a subclass or of a user's own fake."""
-    if type(dashboard) is DashboardClient:
+    """Ask for the list of all jobs, by whatever `list_jobs` the client has."""
+    if getattr(dashboard.list_jobs, "__func__", None) is _LIST_JOBS:
         return dashboard._listing()  # noqa: SLF001 - the library's own
     jobs = dashboard.list_jobs()
     return Listing(None, lambda: jobs)

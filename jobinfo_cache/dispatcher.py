@@ -120,19 +120,26 @@ class Dispatcher:
     # The dispatcher's thread
 
     def _run(self) -> None:
-        while True:
-            try:
-                message = self._inbox.get(timeout=_THREAD_RETRY if self._was_refused else None)
-            except queue.Empty:
-                message = _Message(_Kind.RETRY)
-            if message.kind is _Kind.CLOSE:
-                break
-            self._obey(message)
+        is_open = True
+        while is_open:
+            messages = self._next_messages()
+            for message in messages:
+                is_open = message.kind is not _Kind.CLOSE
+                if not is_open:
+                    break
+                self._obey(message)
             self._arm(self.queue.release(self._clock.monotonic()))
-            if not self._submit(retry=message.kind is _Kind.RETRY):
-                break
+            is_open = self._submit(retry=messages[0].kind is _Kind.RETRY) and is_open
             self._tell_idle()
         self._end()
+
+    def _next_messages(self) -> list[_Message]:
+        """Wait for a message; returns it and those that are there already, which may be many."""
+        try:
+            first = self._inbox.get(timeout=_THREAD_RETRY if self._was_refused else None)
+        except queue.Empty:
+            return [_Message(_Kind.RETRY)]
+        return [first, *(self._inbox.get_nowait() for _ in range(self._inbox.qsize()))]
 
     def _obey(self, message: _Message) -> None:
         if message.kind is _Kind.ADD:

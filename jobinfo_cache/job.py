@@ -62,7 +62,7 @@ class JobInfo:
 
     status: JobStatus
     fetched_at: datetime
-    _raw: Mapping[str, Any]
+    _raw: dict[str, Any]  # its own
 
     def __init__(self, raw: Mapping[str, Any], *, fetched_at: datetime) -> None:
         if not isinstance(raw, Mapping) or _is_too_deep(raw):
@@ -80,11 +80,8 @@ class JobInfo:
         """
         if older is not None and _is_same(older._raw, self._raw):  # noqa: SLF001 - the same class
             return _made(older._raw, older.status, fetched_at)  # noqa: SLF001
-        shared = {
-            name: sys.intern(value) if type(value) is str and len(value) < _SHARED else value
-            for name, value in self._raw.items()
-        }
-        return _made(shared, self.status, fetched_at)
+        _share_texts(self._raw)
+        return _made(self._raw, self.status, fetched_at)
 
     @property
     def job_id(self) -> str | None:
@@ -247,17 +244,24 @@ def parsed_job(raw: Any, fetched_at: datetime) -> JobInfo:
     return _made(raw, JobStatus(raw.get("status")), fetched_at)  # type: ignore[arg-type]
 
 
-def _made(raw: Mapping[str, Any], status: JobStatus, fetched_at: datetime) -> JobInfo:
+def _made(raw: dict[str, Any], status: JobStatus, fetched_at: datetime) -> JobInfo:
     info = object.__new__(JobInfo)
     _fill(info, raw, status, fetched_at)
     return info
 
 
-def _fill(info: JobInfo, raw: Mapping[str, Any], status: JobStatus, fetched_at: datetime) -> None:
+def _fill(info: JobInfo, raw: dict[str, Any], status: JobStatus, fetched_at: datetime) -> None:
     set_field = object.__setattr__
     set_field(info, "_raw", raw)
     set_field(info, "status", status)
     set_field(info, "fetched_at", fetched_at)
+
+
+def _share_texts(raw: dict[str, Any]) -> None:
+    """Put other jobs' equal texts in the place of this one's."""
+    for name, value in raw.items():
+        if type(value) is str and len(value) < _SHARED:
+            raw[name] = sys.intern(value)
 
 
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -64,7 +64,6 @@ class Reader:
         if record.error is not None:
             return self._failed(entry, record, oldest)
         if record is NOTHING:
-            self._assert_poll(entry)
             raise self._try_again(entry, "pending")
         if not _is_fresh(record, oldest):
             self._ask(entry, oldest)
@@ -91,7 +90,6 @@ class Reader:
         record = entry.record
         if record is NOTHING:
             self.pending.increment()
-            self._assert_poll(entry)
             return self._snapshot(entry, record, oldest, demanded)
         if not _is_fresh(record, oldest) and record.error_at < oldest:
             self.stale.increment()
@@ -121,6 +119,8 @@ class Reader:
             return self._new_entry(state, job_id)
         entry.read_at = self._clock.monotonic()
         entry.read_again = True
+        if entry.is_placeholder:
+            self._assert_poll(entry)
         return entry
 
     def _new_entry(self, state: ClusterState, job_id: str) -> Entry | None:

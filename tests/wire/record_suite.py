@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 
 from tests.wire.checks import (
@@ -108,6 +110,16 @@ class RecordSuite(WithJobs):
         assert answer.headers["Content-Type"] == JSON
         assert succeeded in answer.json()
 
+    def test_list_stays_the_same_byte_for_byte(
+        self, wire: Wire, succeeded: Job, running: Job
+    ) -> None:
+        """While no record changes, nothing in the list does, its order included."""
+        lists = [wire.request("GET", "/api/jobs/").content for _ in range(10)]
+
+        assert len({*lists}) < len(lists)
+        for one, other in itertools.pairwise(lists):
+            assert one == other or by_id(one) != by_id(other)
+
     def test_browsers_see_no_environment(self, wire: Wire, running: Job) -> None:
         """The values of environment variables are hidden from browsers, in the list as well."""
         headers = {"User-Agent": "Mozilla/5.0"}
@@ -183,3 +195,8 @@ class RecordSuite(WithJobs):
         """A job that has not started has empty logs."""
         answer = wire.request("GET", job_path(waiting["submission_id"]) + "/logs")
         assert answer.json() == {"logs": ""}
+
+
+def by_id(body: bytes) -> dict[tuple[str | None, str | None], Job]:
+    """The records of a list."""
+    return {(job["submission_id"], job["job_id"]): job for job in json.loads(body)}

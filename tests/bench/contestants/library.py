@@ -40,12 +40,12 @@ class Library:
             self.clients[job.dashboard].get_job_info(job.job_id)
 
     def asked_at(self, job: Job) -> float | None:
-        snapshot = self.clients[job.dashboard].peek(job.job_id)
-        if snapshot is None or snapshot.age is None:
+        # Not by `peek`, which makes a snapshot: a look shall cost as little as at the others.
+        entry = self.clients[job.dashboard]._state.entries.get(job.job_id)
+        if entry is None or entry.record.info is None:
             return None
-        if snapshot.info is not None and snapshot.info.status.is_terminal:
-            return time.monotonic()  # it is true for ever
-        return time.monotonic() - snapshot.age
+        # What has ended is true for ever.
+        return time.monotonic() if entry.record.is_terminal else entry.record.info_at
 
     def close(self) -> None:
         self.cache.close()
