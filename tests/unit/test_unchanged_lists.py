@@ -166,3 +166,13 @@ def test_the_method_of_a_subclass_is_used(clock: FakeClock) -> None:
             watched.new_paths()
             watched.advance(INTERVAL)
             assert watched.new_paths() == [LIST, f"{LIST}{JOBS[1]}"]
+
+
+def test_a_method_that_was_replaced_is_used(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a test of a controller may do it, in the class itself."""
+    ended = JobInfo({"submission_id": JOBS[1], "status": "FAILED"}, fetched_at=watched.clock.now())
+    monkeypatch.setattr(DashboardClient, "list_jobs", lambda _: [ended])
+    watched.advance(INTERVAL)
+    assert watched.client.get_job_info(JOBS[1]).status == "FAILED"
